@@ -1,0 +1,199 @@
+/* addr.c: see addr.h. */
+#include "common/base/addr.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+static int split_port(const char *text, char *host, size_t size,
+    const char **port);
+static void addr_bytes(const struct addr *, uint8_t bytes[16]);
+static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+int
+addr_parse(const char *text, uint16_t default_port, struct addr *a,
+    struct err *e)
+{
+	char host[INET6_ADDRSTRLEN];
+	struct addr out = { .len = 0 };
+	const char *port;
+	uint64_t number = default_port;
+
+	if (split_port(text, host, sizeof(host), &port) == -1)
+		goto bad;
+	if (port != NULL &&
+	    text_parse_u64("port", port, 1, 65535, &number, e) == -1)
+		return -1;
+	if (inet_pton(AF_INET, host, &out.u.in.sin_addr) == 1) {
+		out.u.in.sin_family = AF_INET;
+		out.len = sizeof(out.u.in);
+	} else if (inet_pton(AF_INET6, host, &out.u.in6.sin6_addr) == 1) {
+		out.u.in6.sin6_family = AF_INET6;
+		out.len = sizeof(out.u.in6);
+	} else {
+		goto bad;
+	}
+	addr_set_port(&out, (uint16_t)number);
+	*a = out;
+	return 0;
+bad:
+	return err_set(e, ERR_USAGE,
+	    "'%.64s' is not an IP address (1.2.3.4, 1.2.3.4:80, ::1 or "
+	    "[::1]:80)", text);
+}
+
+int
+addr_from_sockaddr(const struct sockaddr *sa, socklen_t len, struct addr *a)
+{
+	if (len > sizeof(a->u) ||
+	    (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
+		return -1;
+	memset(a, 0, sizeof(*a));
+	memcpy(&a->u, sa, len);
+	a->len = len;
+	return 0;
+}
+
+uint16_t
+addr_port(const struct addr *a)
+{
+	return ntohs(a->u.sa.sa_family == AF_INET ? a->u.in.sin_port :
+						    a->u.in6.sin6_port);
+}
+
+void
+addr_set_port(struct addr *a, uint16_t port)
+{
+	if (a->u.sa.sa_family == AF_INET)
+		a->u.in.sin_port = htons(port);
+	else
+		a->u.in6.sin6_port = htons(port);
+}
+
+void
+addr_format(const struct addr *a, char buf[ADDR_TEXT_MAX])
+{
+	char ip[ADDR_TEXT_MAX];
+
+	addr_format_ip(a, ip);
+	snprintf(buf, ADDR_TEXT_MAX,
+	    a->u.sa.sa_family == AF_INET6 ? "[%.50s]:%u" : "%.50s:%u", ip,
+	    addr_port(a));
+}
+
+void
+addr_format_ip(const struct addr *a, char buf[ADDR_TEXT_MAX])
+{
+	const void *ip = a->u.sa.sa_family == AF_INET ?
+	    (const void *)&a->u.in.sin_addr :
+	    (const void *)&a->u.in6.sin6_addr;
+
+	if (inet_ntop(a->u.sa.sa_family, ip, buf, ADDR_TEXT_MAX) == NULL)
+		snprintf(buf, ADDR_TEXT_MAX, "?");
+}
+
+bool
+addr_same_ip(const struct addr *a, const struct addr *b)
+{
+	uint8_t x[16], y[16];
+
+	addr_bytes(a, x);
+	addr_bytes(b, y);
+	return memcmp(x, y, sizeof(x)) == 0;
+}
+
+int
+cidr_parse(const char *text, struct cidr *c, struct err *e)
+{
+	const char *slash = strchr(text, '/');
+	char host[INET6_ADDRSTRLEN];
+	struct cidr out;
+	struct addr a;
+	unsigned width;
+	uint64_t bits;
+	size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
+
+	if (len >= sizeof(host))
+		goto bad;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (strpbrk(host, "[]") != NULL || addr_parse(host, 0, &a, e) == -1)
+		goto bad;
+	width = a.u.sa.sa_family == AF_INET ? 32 : 128;
+	if (strchr(host, ':') == NULL && width == 128)
+		goto bad;
+	bits = width;
+	if (slash != NULL &&
+	    text_parse_u64("prefix", slash + 1, 0, width, &bits, e) == -1)
+		goto bad;
+	addr_bytes(&a, out.bytes);
+	out.bits = (unsigned)bits + (128 - width);
+	for (unsigned i = out.bits; i < 128; i++)
+		if (out.bytes[i / 8] & (0x80 >> i % 8))
+			return err_set(e, ERR_USAGE,
+			    "'%.64s' has address bits behind its prefix",
+			    text);
+	*c = out;
+	return 0;
+bad:
+	return err_set(e, ERR_USAGE,
+	    "'%.64s' is not an address range like 10.0.0.0/8 or fd00::/8",
+	    text);
+}
+
+bool
+cidr_contains(const struct cidr *c, const struct addr *a)
+{
+	uint8_t ip[16];
+	unsigned whole = c->bits / 8, rest = c->bits % 8;
+
+	addr_bytes(a, ip);
+	if (memcmp(ip, c->bytes, whole) != 0)
+		return false;
+	return rest == 0 ||
+	    ((ip[whole] ^ c->bytes[whole]) & (0xff00 >> rest) & 0xff) == 0;
+}
+
+/* Splits "host:port" and "[v6]:port"; a bare IPv6 address has no port. */
+static int
+split_port(const char *text, char *host, size_t size, const char **port)
+{
+	const char *start = text, *end, *colon = strchr(text, ':');
+
+	*port = NULL;
+	if (*text == '[') {
+		start = text + 1;
+		if ((end = strchr(start, ']')) == NULL)
+			return -1;
+		if (end[1] == ':')
+			*port = end + 2;
+		else if (end[1] != '\0')
+			return -1;
+		/* Brackets are for IPv6 only. */
+		if (memchr(start, ':', (size_t)(end - start)) == NULL)
+			return -1;
+	} else if (colon != NULL && strchr(colon + 1, ':') == NULL) {
+		end = colon;
+		*port = colon + 1;
+	} else {
+		end = text + strlen(text);
+	}
+	if ((size_t)(end - start) >= size)
+		return -1;
+	memcpy(host, start, (size_t)(end - start));
+	host[end - start] = '\0';
+	return 0;
+}
+
+static void
+addr_bytes(const struct addr *a, uint8_t bytes[16])
+{
+	if (a->u.sa.sa_family == AF_INET) {
+		memcpy(bytes, v4_mapped, sizeof(v4_mapped));
+		memcpy(bytes + 12, &a->u.in.sin_addr, 4);
+	} else {
+		memcpy(bytes, &a->u.in6.sin6_addr, 16);
+	}
+}

@@ -1,0 +1,172 @@
+/* io.c: see io.h. */
+#include "common/base/io.h"
+
+#include <sys/stat.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int sync_parent(const char *path, struct err *);
+
+ssize_t
+io_read_n(int fd, void *buf, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = read(fd, (char *)buf + got, n - got);
+
+		if (r == 0)
+			break;
+		if (r == -1 && errno == EINTR)
+			continue;
+		if (r == -1)
+			return -1;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
+int
+io_write_n(int fd, const void *buf, size_t n)
+{
+	size_t put = 0;
+
+	while (put < n) {
+		ssize_t w = write(fd, (const char *)buf + put, n - put);
+
+		if (w == -1 && errno == EINTR)
+			continue;
+		if (w == -1)
+			return -1;
+		put += (size_t)w;
+	}
+	return 0;
+}
+
+int
+io_read_file(const char *path, size_t max, char **data, size_t *size,
+    struct err *e)
+{
+	char *buf = NULL;
+	struct stat sb;
+	ssize_t n;
+	int fd, rv = -1;
+
+	/* O_NONBLOCK: a fifo in the file's place must not hang us. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd == -1)
+		return err_errno(e, ERR_LOCAL, "cannot open %s", path);
+	if (fstat(fd, &sb) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot stat %s", path);
+		goto out;
+	}
+	if (!S_ISREG(sb.st_mode)) {
+		err_set(e, ERR_LOCAL, "%s is not a plain file", path);
+		goto out;
+	}
+	if ((size_t)sb.st_size > max) {
+		err_set(e, ERR_CORRUPT, "%s is larger than %zu bytes", path,
+		    max);
+		goto out;
+	}
+	if ((buf = malloc((size_t)sb.st_size + 1)) == NULL) {
+		err_set(e, ERR_LOCAL, "out of memory for %s", path);
+		goto out;
+	}
+	if ((n = io_read_n(fd, buf, (size_t)sb.st_size)) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot read %s", path);
+		goto out;
+	}
+	buf[n] = '\0';
+	*data = buf;
+	*size = (size_t)n;
+	buf = NULL;
+	rv = 0;
+out:
+	free(buf);
+	close(fd);
+	return rv;
+}
+
+int
+io_write_file(const char *path, const void *data, size_t size, mode_t mode,
+    struct err *e)
+{
+	char tmp[PATH_MAX];
+	int fd;
+
+	if ((size_t)snprintf(tmp, sizeof(tmp), "%s.XXXXXX", path) >=
+	    sizeof(tmp))
+		return err_set(e, ERR_LOCAL, "path too long: %s", path);
+	/* mkostemp makes 0600; a wider mode is given only once it is whole. */
+	if ((fd = mkostemp(tmp, O_CLOEXEC)) == -1)
+		return err_errno(e, ERR_LOCAL, "cannot create %s", tmp);
+	if (io_write_n(fd, data, size) == -1 || fchmod(fd, mode) == -1 ||
+	    fsync(fd) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot write %s", path);
+		close(fd);
+		unlink(tmp);
+		return -1;
+	}
+	if (close(fd) == -1 || rename(tmp, path) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot replace %s", path);
+		unlink(tmp);
+		return -1;
+	}
+	return sync_parent(path, e);
+}
+
+int
+io_mkdir(const char *path, mode_t mode, struct err *e)
+{
+	struct stat sb;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno == EEXIST && stat(path, &sb) == 0 && S_ISDIR(sb.st_mode))
+		return 0;
+	return err_errno(e, ERR_LOCAL, "cannot make directory %s", path);
+}
+
+void
+io_close(int *fd)
+{
+	if (*fd != -1)
+		close(*fd);
+	*fd = -1;
+}
+
+int
+io_path(char *buf, size_t size, const char *dir, const char *file,
+    struct err *e)
+{
+	if ((size_t)snprintf(buf, size, "%s/%s", dir, file) >= size)
+		return err_set(e, ERR_LOCAL, "path too long: %s/%s", dir,
+		    file);
+	return 0;
+}
+
+static int
+sync_parent(const char *path, struct err *e)
+{
+	char copy[PATH_MAX];
+	int fd;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* EINVAL: some file systems cannot sync a directory. */
+	if (fd == -1 || (fsync(fd) == -1 && errno != EINVAL)) {
+		err_errno(e, ERR_LOCAL, "cannot sync the directory of %s",
+		    path);
+		io_close(&fd);
+		return -1;
+	}
+	close(fd);
+	return 0;
+}

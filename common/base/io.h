@@ -1,0 +1,49 @@
+/*
+ * io.h: raw reads and writes, whole files.  The one place for read(2) and
+ * write(2) on files; EINTR and short counts are settled here.
+ *
+ * Every descriptor opened here is close-on-exec.
+ */
+#ifndef MUSTER_IO_H
+#define MUSTER_IO_H
+
+#include <sys/types.h>
+#include <stddef.h>
+
+#include "common/base/err.h"
+
+#define nitems(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Reads exactly n bytes.  Returns n, less at end of file, -1 on error
+ * (errno). */
+ssize_t io_read_n(int fd, void *buf, size_t n);
+
+/* Writes all n bytes.  Returns 0 or -1 (errno). */
+int io_write_n(int fd, const void *buf, size_t n);
+
+/*
+ * Reads a whole file of at most max bytes.  *data is malloc'ed, the caller's,
+ * and has a NUL behind its *size bytes.  A larger file is an error.
+ */
+int io_read_file(const char *path, size_t max, char **data, size_t *size,
+    struct err *);
+
+/*
+ * Writes a file atomically: a new file beside it (mode from its first
+ * instant), fsync, rename, fsync of the directory.  On failure the old file
+ * stands untouched and nothing is left beside it.
+ */
+int io_write_file(const char *path, const void *data, size_t size,
+    mode_t mode, struct err *);
+
+/* mkdir that is content with an existing directory. */
+int io_mkdir(const char *path, mode_t mode, struct err *);
+
+/* Closes *fd unless it is -1, and sets it to -1. */
+void io_close(int *fd);
+
+/* Joins two path parts into a buffer; -1 when it does not fit. */
+int io_path(char *buf, size_t size, const char *dir, const char *file,
+    struct err *);
+
+#endif
