@@ -94,11 +94,11 @@ $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
 # A test in tests/unit/FOO links with program FOO's archive (FOO = common:
 # none), so that it exercises the objects that ship.
 define unit_rule
-$(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(2) $(B)/libmuster.a
+$(B)/tests/unit/$(1)/%: $(B)/o/tests/unit/$(1)/%.o $(2) $(B)/libmuster.a
 	@printf '  LD    %s\n' $$@
 	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ -lcmocka \
 	    $(LIBS_$(1)) $(LIBS_common)
-$(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(2) $(B)/libmuster.a
+$(B)/tests/fuzz/$(1)/%: $(B)/o/tests/fuzz/$(1)/%.o $(2) $(B)/libmuster.a
 	@printf '  LD    %s\n' $$@
 	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -fsanitize=fuzzer -o $$@ $$^ \
 	    $(LIBS_$(1)) $(LIBS_common)
@@ -106,9 +106,9 @@ endef
 $(eval $(call unit_rule,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call unit_rule,$(p),$(B)/$(p).a)))
 
-$(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libmuster.a
+$(B)/tests/bench/%: $(B)/o/tests/bench/%.o $(B)/libmuster.a
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lssl -lcrypto $(LIBS_common)
-$(B)/tests/integration/%: $(B)/tests/integration/%.o $(B)/libmuster.a
+$(B)/tests/integration/%: $(B)/o/tests/integration/%.o $(B)/libmuster.a
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_common)
 
 $(B)/o/%.o: %.c Makefile
