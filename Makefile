@@ -85,6 +85,7 @@ $(foreach p,$(PROGRAMS),$(eval $(call archive_rule,$(p),$(call SRC_of,$(p)))))
 
 define program_rule
 $(B)/$(1): $(B)/o/$(1)/main.o $(B)/$(1).a $(B)/libmuster.a
+	@mkdir -p $$(@D)
 	@printf '  LD    %s\n' $$@
 	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ \
 	    $(LIBS_$(1)) $(LIBS_common)
@@ -95,10 +96,12 @@ $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
 # none), so that it exercises the objects that ship.
 define unit_rule
 $(B)/tests/unit/$(1)/%: $(B)/o/tests/unit/$(1)/%.o $(2) $(B)/libmuster.a
+	@mkdir -p $$(@D)
 	@printf '  LD    %s\n' $$@
 	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ -lcmocka \
 	    $(LIBS_$(1)) $(LIBS_common)
 $(B)/tests/fuzz/$(1)/%: $(B)/o/tests/fuzz/$(1)/%.o $(2) $(B)/libmuster.a
+	@mkdir -p $$(@D)
 	@printf '  LD    %s\n' $$@
 	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -fsanitize=fuzzer -o $$@ $$^ \
 	    $(LIBS_$(1)) $(LIBS_common)
@@ -107,8 +110,10 @@ $(eval $(call unit_rule,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call unit_rule,$(p),$(B)/$(p).a)))
 
 $(B)/tests/bench/%: $(B)/o/tests/bench/%.o $(B)/libmuster.a
+	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lssl -lcrypto $(LIBS_common)
 $(B)/tests/integration/%: $(B)/o/tests/integration/%.o $(B)/libmuster.a
+	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_common)
 
 $(B)/o/%.o: %.c Makefile
