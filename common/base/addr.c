@@ -41,7 +41,8 @@ addr_parse(const char *text, uint16_t default_port, struct addr *a,
 bad:
 	return err_set(e, ERR_USAGE,
 	    "'%.64s' is not an IP address (1.2.3.4, 1.2.3.4:80, ::1 or "
-	    "[::1]:80)", text);
+	    "[::1]:80)",
+	    text);
 }
 
 int
@@ -133,8 +134,7 @@ cidr_parse(const char *text, struct cidr *c, struct err *e)
 	for (unsigned i = out.bits; i < 128; i++)
 		if (out.bytes[i / 8] & (0x80 >> i % 8))
 			return err_set(e, ERR_USAGE,
-			    "'%.64s' has address bits behind its prefix",
-			    text);
+			    "'%.64s' has address bits behind its prefix", text);
 	*c = out;
 	return 0;
 bad:

@@ -88,12 +88,12 @@ daemon_notify(const char *state)
 	memcpy(sun.sun_path, path, strlen(path));
 	if (*path == '@')
 		sun.sun_path[0] = '\0';
-	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-	    strlen(path));
+	len =
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
 	if ((fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) == -1)
 		return;
-	sendto(fd, state, strlen(state), MSG_NOSIGNAL,
-	    (struct sockaddr *)&sun, len);
+	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sun,
+	    len);
 	close(fd);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 static const struct {
 	int code;
 	int exit_status;
@@ -32,6 +33,7 @@ static const struct {
 	{ ERR_CORRUPT,     8, "corrupt"     },
 	{ ERR_PENDING,     7, "pending"     },
 };
+/* clang-format on */
 
 static void err_clean(struct err *);
 

@@ -14,31 +14,31 @@
  * change their meaning. */
 enum err_code {
 	ERR_NONE = 0,
-	ERR_COMMAND = 1,	/* a remote command failed */
-	ERR_USAGE = 2,		/* a refused value, name or option */
-	ERR_NO_TARGET = 3,	/* no such node, role, site, operator, token */
-	ERR_UNREACHABLE = 4,	/* no answer, refused connection, broken off */
+	ERR_COMMAND = 1,     /* a remote command failed */
+	ERR_USAGE = 2,	     /* a refused value, name or option */
+	ERR_NO_TARGET = 3,   /* no such node, role, site, operator, token */
+	ERR_UNREACHABLE = 4, /* no answer, refused connection, broken off */
 	ERR_TIMEOUT = 5,
-	ERR_BUDGET = 6,		/* --max-fail is spent */
-	ERR_DENIED = 7,		/* not allowed (also: expired, revoked) */
-	ERR_LOCAL = 8,		/* this machine: files, registry, memory */
+	ERR_BUDGET = 6, /* --max-fail is spent */
+	ERR_DENIED = 7, /* not allowed (also: expired, revoked) */
+	ERR_LOCAL = 8,	/* this machine: files, registry, memory */
 	/* Finer codes: each has an exit status in the table of err.c. */
-	ERR_EXPIRED = 16,	/* certificate or token is past its time */
-	ERR_NOT_YET = 17,	/* certificate is from the future (clocks) */
+	ERR_EXPIRED = 16, /* certificate or token is past its time */
+	ERR_NOT_YET = 17, /* certificate is from the future (clocks) */
 	ERR_REVOKED = 18,
-	ERR_STRANGER = 19,	/* no certificate of this cluster */
-	ERR_CONFLICT = 20,	/* the name is taken by another key */
+	ERR_STRANGER = 19, /* no certificate of this cluster */
+	ERR_CONFLICT = 20, /* the name is taken by another key */
 	ERR_BUSY = 21,
-	ERR_PROTOCOL = 22,	/* the peer broke the protocol */
-	ERR_VERSION = 23,	/* no protocol version in common, newer schema */
-	ERR_LOCKED = 24,	/* the authority key is under its passphrase */
-	ERR_CORRUPT = 25,	/* a stored file or record is damaged */
-	ERR_PENDING = 26	/* waits for an approval */
+	ERR_PROTOCOL = 22, /* the peer broke the protocol */
+	ERR_VERSION = 23,  /* no protocol version in common, newer schema */
+	ERR_LOCKED = 24,   /* the authority key is under its passphrase */
+	ERR_CORRUPT = 25,  /* a stored file or record is damaged */
+	ERR_PENDING = 26   /* waits for an approval */
 };
 
 struct err {
-	int	code;		/* enum err_code */
-	char	text[240];	/* one sentence; no newline, no secret */
+	int code;	/* enum err_code */
+	char text[240]; /* one sentence; no newline, no secret */
 };
 
 /* Sets code and text.  Control bytes in the text become '?'.  Returns -1. */

@@ -147,8 +147,7 @@ io_path(char *buf, size_t size, const char *dir, const char *file,
     struct err *e)
 {
 	if ((size_t)snprintf(buf, size, "%s/%s", dir, file) >= size)
-		return err_set(e, ERR_LOCAL, "path too long: %s/%s", dir,
-		    file);
+		return err_set(e, ERR_LOCAL, "path too long: %s/%s", dir, file);
 	return 0;
 }
 

@@ -33,8 +33,8 @@ int io_read_file(const char *path, size_t max, char **data, size_t *size,
  * instant), fsync, rename, fsync of the directory.  On failure the old file
  * stands untouched and nothing is left beside it.
  */
-int io_write_file(const char *path, const void *data, size_t size,
-    mode_t mode, struct err *);
+int io_write_file(const char *path, const void *data, size_t size, mode_t mode,
+    struct err *);
 
 /* mkdir that is content with an existing directory. */
 int io_mkdir(const char *path, mode_t mode, struct err *);

@@ -13,8 +13,10 @@ json_parse_object(const void *bytes, size_t size, size_t max, struct err *e)
 	json_t *o;
 
 	if (size > max) {
-		err_set(e, ERR_PROTOCOL, "JSON of %zu bytes is over the "
-		    "limit of %zu", size, max);
+		err_set(e, ERR_PROTOCOL,
+		    "JSON of %zu bytes is over the "
+		    "limit of %zu",
+		    size, max);
 		return NULL;
 	}
 	o = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &why);
@@ -99,8 +101,8 @@ json_opt_bool(json_t *o, const char *field, bool fallback, bool *value,
 }
 
 int
-json_opt_strings(json_t *o, const char *field, size_t max_items,
-    size_t max_len, json_t **array, struct err *e)
+json_opt_strings(json_t *o, const char *field, size_t max_items, size_t max_len,
+    json_t **array, struct err *e)
 {
 	json_t *v = json_object_get(o, field), *item;
 	size_t i;
@@ -111,7 +113,7 @@ json_opt_strings(json_t *o, const char *field, size_t max_items,
 	}
 	if (!json_is_array(v) || json_array_size(v) > max_items)
 		return wrong(field, "a list that fits", e);
-	json_array_foreach(v, i, item)
+	json_array_foreach (v, i, item)
 		if (!string_fits(item, max_len))
 			return wrong(field, "a list of strings that fit", e);
 	*array = v;
@@ -121,8 +123,7 @@ json_opt_strings(json_t *o, const char *field, size_t max_items,
 static int
 wrong(const char *field, const char *rule, struct err *e)
 {
-	return err_set(e, ERR_PROTOCOL, "field \"%s\" is not %s", field,
-	    rule);
+	return err_set(e, ERR_PROTOCOL, "field \"%s\" is not %s", field, rule);
 }
 
 static bool

@@ -25,14 +25,14 @@ static bool log_journal;
 
 static void log_line(enum log_level, const char *fmt, va_list);
 
-#define LOG_FUNCTION(name, level)             \
-	void name(const char *fmt, ...)       \
-	{                                     \
-		va_list ap;                   \
-                                              \
-		va_start(ap, fmt);            \
-		log_line(level, fmt, ap);     \
-		va_end(ap);                   \
+#define LOG_FUNCTION(name, level)         \
+	void name(const char *fmt, ...)   \
+	{                                 \
+		va_list ap;               \
+                                          \
+		va_start(ap, fmt);        \
+		log_line(level, fmt, ap); \
+		va_end(ap);               \
 	}
 
 /* clang-format off */
@@ -64,11 +64,11 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 	gmtime_r(&now.tv_sec, &tm);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
 	if (log_journal)
-		n = snprintf(line, sizeof(line), "<%d>%s: ",
-		    log_levels[level].priority, log_program);
+		n = snprintf(line, sizeof(line),
+		    "<%d>%s: ", log_levels[level].priority, log_program);
 	else
-		n = snprintf(line, sizeof(line), "%s.%03ldZ %s[%d] %s: ",
-		    stamp, now.tv_nsec / 1000000, log_program, (int)getpid(),
+		n = snprintf(line, sizeof(line), "%s.%03ldZ %s[%d] %s: ", stamp,
+		    now.tv_nsec / 1000000, log_program, (int)getpid(),
 		    log_levels[level].word);
 	room = (int)sizeof(line) - n - 1;
 	vsnprintf(line + n, (size_t)room, fmt, ap);

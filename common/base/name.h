@@ -30,7 +30,6 @@ int name_check_host(const char *host, bool wildcard, struct err *);
  * The entry of names[n] closest to `wrong` by edit distance, if it is close
  * enough to be worth a "did you mean"; else NULL.
  */
-const char *name_suggest(const char *wrong, const char *const *names,
-    size_t n);
+const char *name_suggest(const char *wrong, const char *const *names, size_t n);
 
 #endif

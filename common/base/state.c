@@ -58,8 +58,8 @@ state_open(struct state *st, const char *dir, struct err *e)
 		slash = strrchr(part, '/');
 		slash[slash == part ? 1 : 0] = '\0';
 	}
-	snprintf(st->dir, sizeof(st->dir), "%.*s",
-	    (int)sizeof(st->dir) - 1, real);
+	snprintf(st->dir, sizeof(st->dir), "%.*s", (int)sizeof(st->dir) - 1,
+	    real);
 	return 0;
 }
 

@@ -13,17 +13,17 @@
 #define STATE_DEFAULT_DIR "/var/lib/muster"
 
 enum state_file {
-	STATE_REGISTRY,	     /* registry.db: masters only */
-	STATE_AUTHORITY_KEY, /* authority.key: masters only; secret */
-	STATE_AUTHORITY_PUB, /* authority.pub */
-	STATE_NODE_KEY,	     /* node.key; secret */
-	STATE_NODE_CERT,     /* node.cert */
-	STATE_OPERATOR_KEY,  /* operator.key; secret */
-	STATE_OPERATOR_CERT, /* operator.cert */
-	STATE_ROSTER,	     /* roster */
-	STATE_AUDIT_NODE,    /* audit-node.log */
+	STATE_REGISTRY,	      /* registry.db: masters only */
+	STATE_AUTHORITY_KEY,  /* authority.key: masters only; secret */
+	STATE_AUTHORITY_PUB,  /* authority.pub */
+	STATE_NODE_KEY,	      /* node.key; secret */
+	STATE_NODE_CERT,      /* node.cert */
+	STATE_OPERATOR_KEY,   /* operator.key; secret */
+	STATE_OPERATOR_CERT,  /* operator.cert */
+	STATE_ROSTER,	      /* roster */
+	STATE_AUDIT_NODE,     /* audit-node.log */
 	STATE_AUDIT_OPERATOR, /* audit-operator.log */
-	STATE_RUN,	     /* run/: sockets, locks; or $RUNTIME_DIRECTORY */
+	STATE_RUN,	      /* run/: sockets, locks; or $RUNTIME_DIRECTORY */
 	STATE_N_FILES
 };
 

@@ -10,6 +10,7 @@ struct unit {
 	uint64_t factor;
 };
 
+/* clang-format off */
 static const struct unit duration_units[] = {
 	{ "ms", 1	  },
 	{ "s",  1000     },
@@ -19,7 +20,9 @@ static const struct unit duration_units[] = {
 	{ "",   1000     },
 	{ NULL, 0	  },
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct unit size_units[] = {
 	{ "",   1	       },
 	{ "K",  1024	       },
@@ -29,11 +32,11 @@ static const struct unit size_units[] = {
 	{ "T",  1099511627776 },
 	{ NULL, 0	       },
 };
+/* clang-format on */
 
 static const char *scan_u64(const char *text, uint64_t *value);
-static int parse_units(const char *what, const char *text,
-    const struct unit *, uint64_t max, const char *rule, uint64_t *value,
-    struct err *);
+static int parse_units(const char *what, const char *text, const struct unit *,
+    uint64_t max, const char *rule, uint64_t *value, struct err *);
 
 int
 text_parse_u64(const char *what, const char *text, uint64_t min, uint64_t max,
@@ -45,7 +48,8 @@ text_parse_u64(const char *what, const char *text, uint64_t min, uint64_t max,
 	if (end == NULL || *end != '\0' || v < min || v > max)
 		return err_set(e, ERR_USAGE,
 		    "%s '%.40s' is not a whole number from %" PRIu64
-		    " to %" PRIu64, what, text, min, max);
+		    " to %" PRIu64,
+		    what, text, min, max);
 	*value = v;
 	return 0;
 }
@@ -107,8 +111,7 @@ text_format_duration(int64_t ms, char *buf, size_t size)
 	else if (s < 60)
 		snprintf(buf, size, "%" PRId64 "s", s);
 	else if (s < 3600)
-		snprintf(buf, size, "%" PRId64 "m%" PRId64 "s", s / 60,
-		    s % 60);
+		snprintf(buf, size, "%" PRId64 "m%" PRId64 "s", s / 60, s % 60);
 	else if (s < 86400)
 		snprintf(buf, size, "%" PRId64 "h%" PRId64 "m", s / 3600,
 		    s % 3600 / 60);

@@ -16,11 +16,11 @@
 #include "common/base/err.h"
 #include "common/base/name.h"
 
-#define KEY_SIZE	  32 /* X25519 and Ed25519 public keys */
-#define CERT_JSON_MAX	  1200
-#define CERT_MAX	  (64 + CERT_JSON_MAX)
-#define CERT_GRANTS_MAX	  24
-#define CERT_GRANT_LEN	  96 /* "exec:worker_http" */
+#define KEY_SIZE	32 /* X25519 and Ed25519 public keys */
+#define CERT_JSON_MAX	1200
+#define CERT_MAX	(64 + CERT_JSON_MAX)
+#define CERT_GRANTS_MAX 24
+#define CERT_GRANT_LEN	96 /* "exec:worker_http" */
 
 enum cert_kind { CERT_NODE, CERT_OPERATOR };
 

@@ -61,14 +61,12 @@ struct channel_handlers {
  * connect and handshake. */
 struct channel *channel_connect(struct event_base *, const struct addr *,
     const struct channel_identity *, const uint8_t node_key[KEY_SIZE],
-    int timeout_ms, const struct channel_handlers *, void *arg,
-    struct err *);
+    int timeout_ms, const struct channel_handlers *, void *arg, struct err *);
 
 /* IKpsk2: joins with a token (its master_key, id and psk). */
-struct channel *channel_connect_join(struct event_base *,
-    const struct addr *, const struct channel_identity *,
-    const struct token *, int timeout_ms, const struct channel_handlers *,
-    void *arg, struct err *);
+struct channel *channel_connect_join(struct event_base *, const struct addr *,
+    const struct channel_identity *, const struct token *, int timeout_ms,
+    const struct channel_handlers *, void *arg, struct err *);
 
 /* ---- server side ------------------------------------------------------ */
 
@@ -90,8 +88,8 @@ struct channel_policy {
 /* Takes an accepted, non-blocking socket (closes it also on failure). */
 struct channel *channel_accept(struct event_base *, int fd,
     const struct addr *from, const struct channel_identity *,
-    const struct channel_policy *, const struct channel_handlers *,
-    void *arg, struct err *);
+    const struct channel_policy *, const struct channel_handlers *, void *arg,
+    struct err *);
 
 /* ---- both ------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@
 #define PROTO_LOWEST	   1 /* versions this build speaks */
 #define PROTO_HIGHEST	   1
 
-#define PROTO_FRAME_MAX	    65535 /* Noise, section 3 */
+#define PROTO_FRAME_MAX	    65535		       /* Noise, section 3 */
 #define PROTO_RECORD_MAX    (PROTO_FRAME_MAX - 16 - 1) /* body: - tag - type */
 #define PROTO_HANDSHAKE_MAX 2048 /* before authentication */
 #define PROTO_HANDSHAKE_S   5

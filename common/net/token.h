@@ -11,10 +11,10 @@
 #include "common/base/err.h"
 #include "common/net/cert.h"
 
-#define TOKEN_TEXT_MAX	    320
-#define TOKEN_ADDRS_MAX	    4
-#define TOKEN_ID_SIZE	    8
-#define TOKEN_SECRET_SIZE   16
+#define TOKEN_TEXT_MAX	  320
+#define TOKEN_ADDRS_MAX	  4
+#define TOKEN_ID_SIZE	  8
+#define TOKEN_SECRET_SIZE 16
 
 struct token {
 	enum cert_kind kind;
@@ -26,15 +26,13 @@ struct token {
 	struct addr addrs[TOKEN_ADDRS_MAX];
 };
 
-int token_encode(const struct token *, char text[TOKEN_TEXT_MAX],
-    struct err *);
+int token_encode(const struct token *, char text[TOKEN_TEXT_MAX], struct err *);
 
 /* A cut or mistyped token is told by its checksum. */
 int token_decode(const char *text, struct token *, struct err *);
 
 /* The pre-shared key of a join (IKpsk2), and all that the registry stores:
  * BLAKE2b-256 of the secret, keyed with a label. */
-void token_psk(const uint8_t secret[TOKEN_SECRET_SIZE],
-    uint8_t psk[KEY_SIZE]);
+void token_psk(const uint8_t secret[TOKEN_SECRET_SIZE], uint8_t psk[KEY_SIZE]);
 
 #endif
