@@ -17,28 +17,26 @@ node_names(void **state)
 	static const struct {
 		const char *name;
 		bool ok;
-		/* clang-format off */
 	} cases[] = {
-		{"a",	       true },
-		{ "web01",	   true },
-		{ "0cluster",  true },
-		{ "a.b_c-d",   true },
-		{ A63,	       true },
-		{ A63 "a",	   false},
-		{ "",	      false},
-		{ "-a",	false},
-		{ "a-",	false},
-		{ ".a",	false},
-		{ "a.",	false},
-		{ "Web",	 false},
-		{ "a b",	 false},
-		{ "a/b",	 false},
-		{ "a\n",	 false},
-		{ "w\xc3\xa9", false},
-		{ "a[1]",	  false},
-		{ "@a",	false},
+		{ "a", true },
+		{ "web01", true },
+		{ "0cluster", true },
+		{ "a.b_c-d", true },
+		{ A63, true },
+		{ A63 "a", false },
+		{ "", false },
+		{ "-a", false },
+		{ "a-", false },
+		{ ".a", false },
+		{ "a.", false },
+		{ "Web", false },
+		{ "a b", false },
+		{ "a/b", false },
+		{ "a\n", false },
+		{ "w\xc3\xa9", false },
+		{ "a[1]", false },
+		{ "@a", false },
 	};
-	/* clang-format on */
 	struct err e;
 
 	(void)state;
@@ -57,28 +55,26 @@ host_names(void **state)
 	static const struct {
 		const char *host;
 		bool wildcard, ok;
-		/* clang-format off */
 	} cases[] = {
-		{"example.com",		 false, true },
-		{ "xn--bcher-kva.example",	   false, true },
-		{ "_dmarc.example.com",	false, true },
-		{ "*.example.com",		   true,	 true },
-		{ "*.example.com",		   false, false},
-		{ "*",			 true,  false},
-		{ "a.*.com",		     true,  false},
-		{ "a..b",			  false, false},
-		{ ".a",			false, false},
-		{ "a.",			false, false},
-		{ "-a.b",			  false, false},
-		{ "a-.b",			  false, false},
-		{ A63 ".com",		      false, true },
-		{ A63 "a.com",		       false, false},
-		{ A63 "." A63 "." A63 "." A63, false, false},
-		{ "A.com",			   false, false},
-		{ "",			  false, false},
-		{ "a.com:80",		      false, false},
+		{ "example.com", false, true },
+		{ "xn--bcher-kva.example", false, true },
+		{ "_dmarc.example.com", false, true },
+		{ "*.example.com", true, true },
+		{ "*.example.com", false, false },
+		{ "*", true, false },
+		{ "a.*.com", true, false },
+		{ "a..b", false, false },
+		{ ".a", false, false },
+		{ "a.", false, false },
+		{ "-a.b", false, false },
+		{ "a-.b", false, false },
+		{ A63 ".com", false, true },
+		{ A63 "a.com", false, false },
+		{ A63 "." A63 "." A63 "." A63, false, false },
+		{ "A.com", false, false },
+		{ "", false, false },
+		{ "a.com:80", false, false },
 	};
-	/* clang-format on */
 	struct err e;
 
 	(void)state;
