@@ -24,8 +24,10 @@
 #include "common/net/proto.h"
 #include "common/net/token.h"
 
-#define CHANNEL_HIGH_WATER (256 * 1024) /* stop feeding above */
-#define CHANNEL_LOW_WATER  (64 * 1024)	/* `drained` below */
+#define CHANNEL_HIGH_WATER (256 * 1024)	 /* stop feeding above */
+#define CHANNEL_LOW_WATER  (64 * 1024)	 /* `drained` below */
+#define CHANNEL_QUEUE_MAX  (1024 * 1024) /* channel_send refuses above */
+#define CHANNEL_LINGER_S   5		 /* for a close to reach the peer */
 
 struct channel;
 
@@ -39,13 +41,15 @@ struct channel_identity {
 };
 
 /*
- * Calls from the event loop.  `closed` comes exactly once and last, with
- * NULL for an orderly end; the channel is freed after it returns, never
- * inside another callback.  channel_close() and channel_abort() from within
- * any callback are legal, and no callback but `closed` follows them.
+ * Calls from the event loop, never from within a channel_ function.
+ * `closed` comes exactly once and last, with NULL for an orderly end; the
+ * channel is freed after it returns, never inside another callback.
+ * channel_close() and channel_abort() from within any callback are legal, and
+ * no callback but `closed` follows them.  `opened` and `drained` may be NULL.
  */
 struct channel_handlers {
-	/* Handshake done, peer verified. */
+	/* Handshake done, peer verified.  A server learns it with the first
+	 * record: whoever replays a first flight never gets here. */
 	void (*opened)(struct channel *, void *arg);
 	/* One record; body is borrowed for the call. */
 	void (*record)(struct channel *, enum record_type, const uint8_t *body,
@@ -57,8 +61,11 @@ struct channel_handlers {
 
 /* ---- client side ------------------------------------------------------ */
 
-/* IK: connects to a node whose key the roster tells.  timeout_ms covers
- * connect and handshake. */
+/*
+ * IK: connects to a node whose key the roster tells.  timeout_ms covers
+ * connect and handshake.  NULL is a failure of this machine; whatever the
+ * network or the node does wrong comes through `closed`.
+ */
 struct channel *channel_connect(struct event_base *, const struct addr *,
     const struct channel_identity *, const uint8_t node_key[KEY_SIZE],
     int timeout_ms, const struct channel_handlers *, void *arg, struct err *);
@@ -71,14 +78,18 @@ struct channel *channel_connect_join(struct event_base *, const struct addr *,
 /* ---- server side ------------------------------------------------------ */
 
 /*
- * What a server decides about a peer.  Each returns 0 or -1 with an err that
- * is sent to the peer inside the handshake, encrypted, before closing.
+ * What a server decides about a peer; borrowed, must outlive its channels.
+ * Each call returns 0 or -1 with an err that is sent to the peer inside the
+ * handshake, encrypted, before closing.  They decide only: a replayed first
+ * flight asks them too.
  */
 struct channel_policy {
+	int handshake_ms; /* from accept to `opened`; 0: PROTO_HANDSHAKE_S */
 	/* After the peer's certificate is verified: revoked? */
 	int (*admit)(const struct cert *peer, const struct addr *from,
 	    void *arg, struct err *);
-	/* A join: fill psk for a token id. */
+	/* A join: fills psk for a token id, where it can also when it
+	 * refuses (an expired token).  NULL: nobody can join here. */
 	int (*join_psk)(const uint8_t id[TOKEN_ID_SIZE],
 	    const struct addr *from, uint8_t psk[KEY_SIZE], void *arg,
 	    struct err *);
@@ -93,6 +104,8 @@ struct channel *channel_accept(struct event_base *, int fd,
 
 /* ---- both ------------------------------------------------------------- */
 
+/* ERR_BUSY above CHANNEL_QUEUE_MAX; ERR_UNREACHABLE once closed; a body that
+ * record_spec() does not allow is ERR_PROTOCOL. */
 int channel_send(struct channel *, enum record_type, const void *body,
     size_t size, struct err *);
 /* Steals the reference. */
@@ -104,7 +117,7 @@ size_t channel_queued(const struct channel *); /* bytes not yet sent */
 void channel_pause(struct channel *);
 void channel_resume(struct channel *);
 
-/* Flushes (bounded by 5 s), then closes. */
+/* Sends what is queued, then closes; all within CHANNEL_LINGER_S. */
 void channel_close(struct channel *);
 /* At once; *why (may be NULL) is what `closed` is told. */
 void channel_abort(struct channel *, const struct err *why);
@@ -120,8 +133,5 @@ bool channel_is_open(const struct channel *);
 int64_t channel_skew_ms(const struct channel *);
 uint64_t channel_bytes_in(const struct channel *);
 uint64_t channel_bytes_out(const struct channel *);
-
-/* An ERROR record's or refusal's JSON as an err; bad form: ERR_PROTOCOL. */
-void channel_parse_error(const uint8_t *body, size_t size, struct err *);
 
 #endif

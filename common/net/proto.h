@@ -3,7 +3,7 @@
  * and the table of record types.
  *
  * On the wire: a 2-byte big-endian length, then one message.  The first
- * message each way is a Noise handshake message; each later one is a Noise
+ * message each way is a handshake message; each later one is a Noise
  * transport message whose plaintext is a record: one type byte and a body.
  */
 #ifndef MUSTER_PROTO_H
@@ -11,6 +11,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/base/err.h"
 
 #define PROTO_DEFAULT_PORT 7400
 #define PROTO_LOWEST	   1 /* versions this build speaks */
@@ -21,6 +23,7 @@
 #define PROTO_HANDSHAKE_MAX 2048 /* before authentication */
 #define PROTO_HANDSHAKE_S   5
 #define PROTO_SKEW_S	    60 /* clocks may differ by this much */
+#define PROTO_ERROR_MAX	    1700 /* an err as JSON, every byte escaped */
 
 enum record_type {
 	REC_REQUEST = 1, /* JSON: {"verb": ..., arguments} */
@@ -34,8 +37,8 @@ enum record_type {
 	REC_SIGNAL,	 /* one byte: signal number for the remote group */
 	REC_RESIZE,	 /* rows, columns: two 2-byte big-endian numbers */
 	REC_EXIT,	 /* JSON: how the command ended; ends the request */
-	REC_PING,	 /* at most 64 bytes, echoed by */
-	REC_PONG,
+	REC_PING,	 /* at most 64 bytes, echoed by PONG; the channel */
+	REC_PONG,	 /* itself answers and swallows both */
 	REC_N_TYPES
 };
 
@@ -49,5 +52,11 @@ struct record_spec {
 
 /* The row of a type, or NULL for an unknown one. */
 const struct record_spec *record_spec(unsigned type);
+
+/* An err as the JSON of ERROR records and refusals; returns its size. */
+size_t proto_format_error(const struct err *, char buf[PROTO_ERROR_MAX]);
+
+/* And back.  Bad form becomes an ERR_PROTOCOL that says so. */
+void proto_parse_error(const void *json, size_t size, struct err *);
 
 #endif
