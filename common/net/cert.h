@@ -14,13 +14,14 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/base/grant.h"
 #include "common/base/name.h"
+#include "common/base/secret.h"
 
-#define KEY_SIZE	32 /* X25519 and Ed25519 public keys */
 #define CERT_JSON_MAX	1200
 #define CERT_MAX	(64 + CERT_JSON_MAX)
-#define CERT_GRANTS_MAX 24
-#define CERT_GRANT_LEN	96 /* "exec:worker_http" */
+#define CERT_GRANTS_MAX GRANTS_MAX
+#define CERT_GRANT_LEN	GRANT_LEN
 
 enum cert_kind { CERT_NODE, CERT_OPERATOR };
 
@@ -61,7 +62,7 @@ int cert_check_grant(const char *grant, struct err *);
 
 /* The short fingerprint that both ends show: "k7qm-2xpa-91fd-h3zt". */
 #define FINGERPRINT_LEN 19
-void key_fingerprint(const uint8_t key[KEY_SIZE],
-    char buf[FINGERPRINT_LEN + 1]);
+void key_fingerprint(
+    const uint8_t key[KEY_SIZE], char buf[FINGERPRINT_LEN + 1]);
 
 #endif

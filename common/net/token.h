@@ -13,7 +13,6 @@
 
 #define TOKEN_TEXT_MAX	  320
 #define TOKEN_ADDRS_MAX	  4
-#define TOKEN_ID_SIZE	  8
 #define TOKEN_SECRET_SIZE 16
 
 struct token {

@@ -1,0 +1,53 @@
+/*
+ * settings.h: the settings of the cluster and of its proxies: typed fields
+ * here, one table row each in settings.c.
+ */
+#ifndef MUSTER_SETTINGS_H
+#define MUSTER_SETTINGS_H
+
+#include "common/registry/option.h"
+#include "common/registry/registry.h"
+
+#define SETTING_LIST_MAX 2048
+#define SETTING_PATH_MAX 512
+
+enum access_log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON };
+
+/* Times in ms, sizes in bytes; text "" stands for off, none. */
+struct settings {
+	/* cluster.* */
+	int64_t node_cert_ms, operator_cert_ms;
+	int64_t skew_warn_ms;
+	int64_t exec_timeout_ms; /* 0: none */
+	int64_t agent_sessions;
+	/* proxy.* */
+	int64_t workers; /* 0: one a core */
+	char http_listen[SETTING_LIST_MAX];
+	char status_listen[SETTING_LIST_MAX];
+	char trusted[SETTING_LIST_MAX];
+	char access_log[SETTING_PATH_MAX];
+	int64_t access_log_format; /* enum access_log_format */
+	char default_site[256];
+	int64_t header_timeout_ms, body_timeout_ms, body_min_rate;
+	int64_t keepalive_ms, keepalive_requests;
+	int64_t connect_timeout_ms, response_timeout_ms, send_timeout_ms;
+	int64_t tunnel_idle_ms, drain_ms;
+	int64_t header_size, header_fields, target_size;
+	int64_t body_size, body_memory, response_buffer;
+	int64_t max_connections, pool_idle, pool_idle_ms;
+	int64_t retries, retry_budget; /* budget: per cent of requests */
+	int64_t proxy_protocol;	       /* 0, 1: expected from trusted peers */
+	int64_t eject_failures, eject_ms, eject_max_ms;
+};
+
+extern const struct option_table settings_table;
+
+/* All of them, defaults where nothing is set. */
+int settings_load(struct registry *, struct settings *, struct err *);
+
+/* One change.  ERR_USAGE: unknown key (did you mean), or the broken rule. */
+int settings_set(
+    struct registry *, const char *key, const char *value, struct err *);
+int settings_reset(struct registry *, const char *key, struct err *);
+
+#endif

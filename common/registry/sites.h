@@ -1,0 +1,65 @@
+/*
+ * sites.h: the customers' web sites: host name, aliases, owner, home, and
+ * the role that serves them.  A host belongs to at most one site.
+ */
+#ifndef MUSTER_SITES_H
+#define MUSTER_SITES_H
+
+#include "common/base/name.h"
+#include "common/registry/option.h"
+#include "common/registry/registry.h"
+
+#define SITE_ALIASES_MAX 200
+#define SITE_OWNER_LEN	 32 /* a Unix account */
+#define SITE_PATH_MAX	 512
+
+struct site {
+	char name[HOST_MAX_LEN + 1]; /* the main host name */
+	int64_t id;		     /* stable for the site's life; a key for
+				      * counters */
+	bool enabled;
+	/* Options (site_options). */
+	char owner[SITE_OWNER_LEN + 1];
+	char home[SITE_PATH_MAX]; /* "": none */
+	char role[NAME_MAX_LEN + 1];
+	char page[SITE_PATH_MAX]; /* shown while disabled; "": built in */
+	int64_t max_body;	  /* bytes; 0: the setting's */
+	int64_t share, max_active;
+	int64_t use_static;	  /* 0, 1: files served by the proxy */
+	int64_t queue_timeout_ms; /* 0: the role's */
+	/* Host names, also "*.example.com", split by one space; borrowed for
+	 * the call in walks, see site_fini() elsewhere. */
+	char *aliases;
+};
+
+extern const struct option_table site_options;
+
+/* Defaults: enabled, role worker_http, no alias. */
+void site_init(struct site *, const char *name);
+void site_fini(struct site *); /* frees aliases; storage is the caller's */
+/* Adds to the list; ERR_USAGE: not a host name, or too many. */
+int site_add_alias(struct site *, const char *host, struct err *);
+
+typedef int site_fn(const struct site *, void *arg);
+
+/* By main name or alias as registered.  ERR_NO_TARGET with a "did you
+ * mean". */
+int sites_get(struct registry *, const char *host, struct site *, struct err *);
+/* By name. */
+int sites_each(struct registry *, site_fn *, void *arg, struct err *);
+int sites_count(struct registry *, int64_t *n, struct err *);
+
+/* Each is one change; many inside one registry_begin() cost microseconds a
+ * site.  ERR_CONFLICT names the site that has the host already. */
+int sites_add(struct registry *, const struct site *, struct err *);
+int sites_set(struct registry *, const char *name, const char *option,
+    const char *value, struct err *);
+int sites_enable(
+    struct registry *, const char *name, bool enabled, struct err *);
+int sites_add_alias(
+    struct registry *, const char *name, const char *host, struct err *);
+int sites_remove_alias(
+    struct registry *, const char *name, const char *host, struct err *);
+int sites_remove(struct registry *, const char *name, struct err *);
+
+#endif
