@@ -7,7 +7,7 @@
 
 #include "clusterctl/gather.h"
 
-#define DIFF_SIZE_MAX (16u << 20)	/* larger output is not compared */
+#define DIFF_SIZE_MAX (16u << 20) /* larger output is not compared */
 
 /* Prints nothing when all nodes gave the same. */
 int diff_print(struct gather *, struct sink *, struct err *);

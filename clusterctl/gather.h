@@ -18,22 +18,22 @@
 struct gather;
 
 struct gather_group {
-	const size_t *nodes;	/* indexes, ascending */
+	const size_t *nodes; /* indexes, ascending */
 	size_t n_nodes;
-	uint64_t size;		/* bytes of output; the same for all */
-	char *label;		/* "web[1-3] (3)"; "web1" for a single node */
-	char *set;		/* "web[1-3]" */
+	uint64_t size; /* bytes of output; the same for all */
+	char *label;   /* "web[1-3] (3)"; "web1" for a single node */
+	char *set;     /* "web[1-3]" */
 };
 
 enum gather_style {
-	GATHER_HEADER,		/* dashes, label, dashes, text */
-	GATHER_PREFIX,		/* "web[1-3]: " before each line */
-	GATHER_BARE		/* text only */
+	GATHER_HEADER, /* dashes, label, dashes, text */
+	GATHER_PREFIX, /* "web[1-3]: " before each line */
+	GATHER_BARE    /* text only */
 };
 
 /* names[n] are borrowed, in the order that decides "lowest index". */
-struct gather *gather_new(const char *const *names, size_t n,
-    size_t memory_max, struct err *);
+struct gather *gather_new(const char *const *names, size_t n, size_t memory_max,
+    struct err *);
 void gather_free(struct gather *);
 
 /* More output of node names[node].  n may be 0: it has answered, with

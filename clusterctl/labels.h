@@ -14,9 +14,9 @@
 
 /* One stream of one node.  An idle one holds no buffer. */
 struct label {
-	struct sink *sink;	/* borrowed */
-	const char *node;	/* borrowed; NULL: no label */
-	char *held;		/* the line that has begun */
+	struct sink *sink; /* borrowed */
+	const char *node;  /* borrowed; NULL: no label */
+	char *held;	   /* the line that has begun */
 	size_t len;
 };
 

@@ -16,9 +16,9 @@
 #include "common/base/err.h"
 
 struct sink {
-	int fd;		/* borrowed */
+	int fd; /* borrowed */
 	bool terminal;
-	bool closed;	/* the reader went away */
+	bool closed; /* the reader went away */
 	char *buf;
 	size_t len;
 	size_t size;
@@ -29,8 +29,7 @@ void sink_init(struct sink *, int fd);
 void sink_fini(struct sink *);
 
 /* Our own words. */
-int sink_printf(struct sink *, struct err *, const char *fmt, ...)
-    PRINTF(3, 4);
+int sink_printf(struct sink *, struct err *, const char *fmt, ...) PRINTF(3, 4);
 
 /* Bytes of a node. */
 int sink_put(struct sink *, const void *bytes, size_t n, struct err *);

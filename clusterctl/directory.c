@@ -1,0 +1,275 @@
+/* directory.c: see directory.h. */
+#include "clusterctl/directory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clusterctl/xalloc.h"
+#include "common/base/io.h"
+#include "common/base/name.h"
+
+struct directory {
+	struct dir_node *nodes;
+	size_t n_nodes, nodes_room;
+	char **roles;
+	size_t n_roles, roles_room;
+	bool sealed;
+};
+
+static const char *const state_words[] = {
+	[NODE_UP] = "up",
+	[NODE_DRAIN] = "drain",
+	[NODE_MAINTENANCE] = "maintenance",
+};
+
+static int compare_nodes(const void *, const void *);
+static int compare_texts(const void *, const void *);
+static const char *intern_role(const struct directory *, const char *);
+static const char *nearest_node(const struct directory *, const char *);
+static int members(void *arg, const char *role, struct nodeset *, struct err *);
+static const char *address(void *arg, const char *text);
+
+struct directory *
+directory_new(void)
+{
+	return xcalloc(1, sizeof(struct directory));
+}
+
+void
+directory_free(struct directory *d)
+{
+	if (d == NULL)
+		return;
+	for (size_t i = 0; i < d->n_nodes; i++) {
+		free(d->nodes[i].name);
+		free(d->nodes[i].uuid);
+		free(d->nodes[i].roles);
+	}
+	for (size_t i = 0; i < d->n_roles; i++)
+		free(d->roles[i]);
+	free(d->nodes);
+	free(d->roles);
+	free(d);
+}
+
+void
+directory_add_role(struct directory *d, const char *name)
+{
+	if (d->n_roles == d->roles_room) {
+		d->roles_room = d->roles_room * 2 + 8;
+		d->roles =
+		    xreallocarray(d->roles, d->roles_room, sizeof(*d->roles));
+	}
+	d->roles[d->n_roles++] = xstrdup(name);
+}
+
+int
+directory_add_node(struct directory *d, const struct dir_node *node,
+    const char *const *roles, size_t n_roles, struct err *e)
+{
+	const char **own = xcalloc(n_roles, sizeof(*own));
+	struct dir_node *n;
+
+	for (size_t i = 0; i < n_roles; i++) {
+		own[i] = intern_role(d, roles[i]);
+		if (own[i] == NULL) {
+			free(own);
+			return err_set(e, ERR_CORRUPT,
+			    "node %s has the unknown role %.64s", node->name,
+			    roles[i]);
+		}
+	}
+	qsort(own, n_roles, sizeof(*own), compare_texts);
+	if (d->n_nodes == d->nodes_room) {
+		d->nodes_room = d->nodes_room * 2 + 16;
+		d->nodes =
+		    xreallocarray(d->nodes, d->nodes_room, sizeof(*d->nodes));
+	}
+	n = &d->nodes[d->n_nodes++];
+	*n = *node;
+	n->name = xstrdup(node->name);
+	n->uuid = xstrdup(node->uuid != NULL ? node->uuid : "");
+	n->roles = own;
+	n->n_roles = n_roles;
+	return 0;
+}
+
+void
+directory_seal(struct directory *d)
+{
+	if (d->n_nodes > 0)
+		qsort(d->nodes, d->n_nodes, sizeof(*d->nodes), compare_nodes);
+	d->sealed = true;
+}
+
+size_t
+directory_n_nodes(const struct directory *d)
+{
+	return d->n_nodes;
+}
+
+const struct dir_node *
+directory_at(const struct directory *d, size_t i)
+{
+	return i < d->n_nodes ? &d->nodes[i] : NULL;
+}
+
+size_t
+directory_n_roles(const struct directory *d)
+{
+	return d->n_roles;
+}
+
+const char *
+directory_role_at(const struct directory *d, size_t i)
+{
+	return i < d->n_roles ? d->roles[i] : NULL;
+}
+
+const struct dir_node *
+directory_find(const struct directory *d, const char *name)
+{
+	struct dir_node key = { .name = (char *)name };
+
+	if (d->n_nodes == 0)
+		return NULL;
+	return bsearch(&key, d->nodes, d->n_nodes, sizeof(*d->nodes),
+	    compare_nodes);
+}
+
+const struct dir_node *
+directory_get(const struct directory *d, const char *name, struct err *e)
+{
+	const struct dir_node *n = directory_find(d, name);
+	const char *near;
+
+	if (n != NULL)
+		return n;
+	near = nearest_node(d, name);
+	if (near != NULL)
+		err_set(e, ERR_NO_TARGET,
+		    "no such node %.64s; did you mean %s?", name, near);
+	else
+		err_set(e, ERR_NO_TARGET,
+		    "no such node %.64s (try: clusterctl nodes)", name);
+	return NULL;
+}
+
+int
+directory_check_role(const struct directory *d, const char *role, struct err *e)
+{
+	const char *near;
+
+	if (intern_role(d, role) != NULL)
+		return 0;
+	near = name_suggest(role, (const char *const *)d->roles, d->n_roles);
+	if (near != NULL)
+		return err_set(e, ERR_NO_TARGET,
+		    "no such role %.64s; did you mean %s?", role, near);
+	return err_set(e, ERR_NO_TARGET,
+	    "no such role %.64s (try: clusterctl role list)", role);
+}
+
+bool
+directory_node_has_role(const struct dir_node *n, const char *role)
+{
+	for (size_t i = 0; i < n->n_roles; i++)
+		if (strcmp(n->roles[i], role) == 0)
+			return true;
+	return false;
+}
+
+struct nodeset_resolver
+directory_resolver(const struct directory *d)
+{
+	return (struct nodeset_resolver){
+		.arg = (void *)d,
+		.members = members,
+		.address = address,
+	};
+}
+
+const char *
+node_state_word(enum node_state state)
+{
+	return state_words[state];
+}
+
+int
+node_state_parse(const char *word)
+{
+	for (size_t i = 0; i < nitems(state_words); i++)
+		if (strcmp(state_words[i], word) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+compare_nodes(const void *a, const void *b)
+{
+	const struct dir_node *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int
+compare_texts(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+static const char *
+intern_role(const struct directory *d, const char *role)
+{
+	for (size_t i = 0; i < d->n_roles; i++)
+		if (strcmp(d->roles[i], role) == 0)
+			return d->roles[i];
+	return NULL;
+}
+
+static const char *
+nearest_node(const struct directory *d, const char *name)
+{
+	const char **names = xcalloc(d->n_nodes, sizeof(*names)), *near;
+
+	for (size_t i = 0; i < d->n_nodes; i++)
+		names[i] = d->nodes[i].name;
+	near = name_suggest(name, names, d->n_nodes);
+	free(names);
+	return near;
+}
+
+static int
+members(void *arg, const char *role, struct nodeset *set, struct err *e)
+{
+	const struct directory *d = arg;
+
+	if (role != NULL && directory_check_role(d, role, e) == -1)
+		return -1;
+	for (size_t i = 0; i < d->n_nodes; i++) {
+		const struct dir_node *n = &d->nodes[i];
+
+		if (role != NULL && !directory_node_has_role(n, role))
+			continue;
+		if (nodeset_add(set, n->name, e) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static const char *
+address(void *arg, const char *text)
+{
+	const struct directory *d = arg;
+	struct addr wanted;
+	struct err e;
+
+	if (addr_parse(text, 0, &wanted, &e) == -1)
+		return NULL;
+	for (size_t i = 0; i < d->n_nodes; i++)
+		if (addr_same_ip(&d->nodes[i].addr, &wanted))
+			return d->nodes[i].name;
+	return NULL;
+}

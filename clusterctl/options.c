@@ -1,0 +1,318 @@
+/* options.c: see options.h. */
+#include "clusterctl/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/io.h"
+#include "common/base/name.h"
+#include "common/base/text.h"
+
+#define NAMES_MAX 96 /* options of one command, for suggestions */
+
+/* A row and the struct that it fills. */
+struct match {
+	const struct option *row;
+	char *into;
+};
+
+static int set_initial(const struct options *, struct err *);
+static int parse_long(const struct options *, char **argv, int argc, int *i,
+    int n_args, struct err *);
+static int parse_short(const struct options *, char **argv, int argc, int *i,
+    int n_args, struct err *);
+static int find_long(const struct options *, const char *name, size_t len,
+    struct match *, struct err *);
+static int find_short(const struct options *, char letter, struct match *,
+    struct err *);
+static int refuse_unknown(const struct options *, const char *name,
+    struct err *);
+static int take(const struct match *, struct option_word *, struct err *);
+static int take_value(const struct match *, const char *value, struct err *);
+static int take_choice(const struct option *, const char *value, void *field,
+    struct err *);
+static bool takes_value(const struct option *);
+static void *field_of(const struct match *);
+
+int
+options_parse(const struct options *o, int argc, char **argv, int *n_args,
+    struct err *e)
+{
+	bool ended = false;
+	int n = 0;
+
+	if (set_initial(o, e) == -1)
+		return -1;
+	for (int i = 0; i < argc; i++) {
+		char *word = argv[i];
+
+		if (!ended && strcmp(word, "--") == 0) {
+			ended = true;
+		} else if (!ended && strncmp(word, "--", 2) == 0) {
+			if (parse_long(o, argv, argc, &i, n, e) == -1)
+				return -1;
+		} else if (!ended && word[0] == '-' && word[1] != '\0') {
+			if (parse_short(o, argv, argc, &i, n, e) == -1)
+				return -1;
+		} else {
+			argv[n++] = word;
+			if (o->n_leading != NULL && n > o->n_leading(o->opts))
+				ended = true;
+		}
+	}
+	*n_args = n;
+	return 0;
+}
+
+void
+options_help(const struct option_set *set)
+{
+	char left[64];
+
+	for (size_t i = 0; i < set->n; i++) {
+		const struct option *row = &set->rows[i];
+
+		snprintf(left, sizeof(left), "  %c%c%s --%s%s%s",
+		    row->letter != '\0' ? '-' : ' ',
+		    row->letter != '\0' ? row->letter : ' ',
+		    row->letter != '\0' ? "," : " ", row->name,
+		    row->arg != NULL ? " " : "",
+		    row->arg != NULL ? row->arg : "");
+		printf("%-28s %s", left, row->help);
+		if (row->initial != NULL)
+			printf(" (default %s)", row->initial);
+		putchar('\n');
+	}
+}
+
+const struct option *
+options_find(const struct option_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (strcmp(set->rows[i].name, name) == 0)
+			return &set->rows[i];
+	return NULL;
+}
+
+static int
+set_initial(const struct options *o, struct err *e)
+{
+	for (size_t h = 0; h < o->n_homes; h++) {
+		const struct option_set *set = o->homes[h].set;
+
+		for (size_t i = 0; i < set->n; i++) {
+			struct match m = { &set->rows[i], o->homes[h].into };
+
+			if (m.row->initial != NULL &&
+			    take_value(&m, m.row->initial, e) == -1)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* argv[*i] is "--name" or "--name=value"; *i moves over a value taken. */
+static int
+parse_long(const struct options *o, char **argv, int argc, int *i, int n_args,
+    struct err *e)
+{
+	const char *name = argv[*i] + 2;
+	size_t len = strcspn(name, "=");
+	struct option_word w = { .attached = name[len] == '=',
+		.n_args = n_args };
+	struct match m;
+
+	if (find_long(o, name, len, &m, e) == -1)
+		return -1;
+	if (w.attached)
+		w.value = name + len + 1;
+	else if (*i + 1 < argc)
+		w.value = argv[*i + 1];
+	if (take(&m, &w, e) == -1)
+		return -1;
+	if (w.attached && !w.used)
+		return err_set(e, ERR_USAGE, "--%s takes no value",
+		    m.row->name);
+	if (w.used && !w.attached)
+		++*i;
+	return 0;
+}
+
+/* argv[*i] is "-x", "-xvalue" or a bundle of flags "-xyz". */
+static int
+parse_short(const struct options *o, char **argv, int argc, int *i, int n_args,
+    struct err *e)
+{
+	for (const char *p = argv[*i] + 1; *p != '\0'; p++) {
+		struct option_word w = { .attached = p[1] != '\0',
+			.n_args = n_args };
+		struct match m;
+
+		if (find_short(o, *p, &m, e) == -1)
+			return -1;
+		if (w.attached)
+			w.value = p + 1;
+		else if (*i + 1 < argc)
+			w.value = argv[*i + 1];
+		if (take(&m, &w, e) == -1)
+			return -1;
+		if (w.used) {
+			*i += w.attached ? 0 : 1;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static int
+find_long(const struct options *o, const char *name, size_t len,
+    struct match *m, struct err *e)
+{
+	const struct option *other = NULL;
+	char text[64];
+
+	m->row = NULL;
+	for (size_t h = 0; h < o->n_homes; h++) {
+		const struct option_set *set = o->homes[h].set;
+
+		for (size_t i = 0; i < set->n; i++) {
+			const struct option *row = &set->rows[i];
+
+			if (strncmp(row->name, name, len) != 0)
+				continue;
+			other = m->row;
+			m->row = row;
+			m->into = o->homes[h].into;
+			if (row->name[len] == '\0')
+				return 0;
+		}
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)len, name);
+	if (m->row == NULL || len == 0)
+		return refuse_unknown(o, text, e);
+	if (other != NULL)
+		return err_set(e, ERR_USAGE,
+		    "option --%s may mean --%s or --%s", text, other->name,
+		    m->row->name);
+	return 0;
+}
+
+static int
+find_short(const struct options *o, char letter, struct match *m, struct err *e)
+{
+	for (size_t h = 0; h < o->n_homes; h++) {
+		const struct option_set *set = o->homes[h].set;
+
+		for (size_t i = 0; i < set->n; i++) {
+			if (set->rows[i].letter != letter)
+				continue;
+			m->row = &set->rows[i];
+			m->into = o->homes[h].into;
+			return 0;
+		}
+	}
+	return err_set(e, ERR_USAGE, "unknown option -%c (see --help)", letter);
+}
+
+static int
+refuse_unknown(const struct options *o, const char *name, struct err *e)
+{
+	const char *names[NAMES_MAX], *near;
+	size_t n = 0;
+
+	for (size_t h = 0; h < o->n_homes; h++)
+		for (size_t i = 0; i < o->homes[h].set->n; i++)
+			if (n < nitems(names))
+				names[n++] = o->homes[h].set->rows[i].name;
+	near = name_suggest(name, names, n);
+	if (near != NULL)
+		return err_set(e, ERR_USAGE,
+		    "unknown option --%s; did you mean --%s?", name, near);
+	return err_set(e, ERR_USAGE, "unknown option --%s (see --help)", name);
+}
+
+static int
+take(const struct match *m, struct option_word *w, struct err *e)
+{
+	if (m->row->type == OPTION_HOOK)
+		return m->row->hook(m->into, w, e);
+	if (!takes_value(m->row))
+		return take_value(m, NULL, e);
+	if (w->value == NULL)
+		return err_set(e, ERR_USAGE, "--%s needs a value: %s",
+		    m->row->name, m->row->arg);
+	w->used = true;
+	return take_value(m, w->value, e);
+}
+
+static int
+take_value(const struct match *m, const char *value, struct err *e)
+{
+	const struct option *row = m->row;
+	struct option_list *list;
+	void *field = field_of(m);
+	char what[64];
+
+	snprintf(what, sizeof(what), "--%s", row->name);
+	switch (row->type) {
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		return 0;
+	case OPTION_COUNT:
+		++*(unsigned *)field;
+		return 0;
+	case OPTION_TEXT:
+		*(const char **)field = value;
+		return 0;
+	case OPTION_LIST:
+		list = field;
+		if (list->n == nitems(list->v))
+			return err_set(e, ERR_USAGE,
+			    "%s given more than %d times", what,
+			    OPTION_LIST_MAX);
+		list->v[list->n++] = value;
+		return 0;
+	case OPTION_NUMBER:
+		return text_parse_u64(what, value, row->min, row->max, field,
+		    e);
+	case OPTION_DURATION:
+		return text_parse_duration(what, value, (int64_t)row->max,
+		    field, e);
+	case OPTION_CHOICE:
+		return take_choice(row, value, field, e);
+	case OPTION_HOOK:
+		break;
+	}
+	return 0;
+}
+
+static int
+take_choice(const struct option *row, const char *value, void *field,
+    struct err *e)
+{
+	size_t len = strlen(value);
+
+	for (const char *p = row->choices; *p != '\0';) {
+		size_t n = strcspn(p, "|");
+
+		if (n == len && strncmp(p, value, n) == 0) {
+			*(const char **)field = value;
+			return 0;
+		}
+		p += n + (p[n] == '|');
+	}
+	return err_set(e, ERR_USAGE, "--%s is one of %s, not '%.40s'",
+	    row->name, row->choices, value);
+}
+
+static bool
+takes_value(const struct option *row)
+{
+	return row->type != OPTION_FLAG && row->type != OPTION_COUNT;
+}
+
+static void *
+field_of(const struct match *m)
+{
+	return m->into + m->row->offset;
+}
