@@ -27,6 +27,11 @@
  */
 int audit_append(const char *path, json_t *fields, struct err *);
 
+/* The same without waiting for the disk, for logs in the path of an order;
+ * audit_sync() makes everything appended so far durable. */
+int audit_append_soon(const char *path, json_t *fields, struct err *);
+int audit_sync(const char *path, struct err *);
+
 /* The outcome of a check. */
 struct audit_report {
 	uint64_t n_lines;
