@@ -123,7 +123,7 @@ cidr_parse(const char *text, struct cidr *c, struct err *e)
 	if (strpbrk(host, "[]") != NULL || addr_parse(host, 0, &a, e) == -1)
 		goto bad;
 	width = a.u.sa.sa_family == AF_INET ? 32 : 128;
-	if (strchr(host, ':') == NULL && width == 128)
+	if ((strchr(host, ':') != NULL) != (width == 128)) /* a port */
 		goto bad;
 	bits = width;
 	if (slash != NULL &&

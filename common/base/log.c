@@ -23,7 +23,7 @@ static const char *log_program = "muster";
 static enum log_level log_max = LOG_LVL_INFO;
 static bool log_journal;
 
-static void log_line(enum log_level, const char *fmt, va_list);
+static void log_line(enum log_level, const char *fmt, va_list) PRINTF(2, 0);
 
 #define LOG_FUNCTION(name, level)         \
 	void name(const char *fmt, ...)   \

@@ -1,0 +1,38 @@
+#!/bin/bash
+# lint.sh: everything that reads the code without running it.  Each tool has
+# its say; the exit status is non-zero when one of them objects.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+status=0
+sources=$(git ls-files -co --exclude-standard '*.c')
+headers=$(git ls-files -co --exclude-standard '*.h')
+includes="-D_GNU_SOURCE -I. -Ibuild/clang/gen"
+
+step() {
+	local title=$1
+	shift
+	printf '== %s\n' "$title"
+	"$@" || { printf '  objection: %s\n' "$title"; status=1; }
+}
+
+tidy() {
+	grep -vxF common/base/err.c <<<"$sources" |
+	    xargs -P "$(nproc)" -I{} clang-tidy --quiet {} -- -std=gnu17 \
+	    -DMUSTER_VERSION='""' $includes -include tests/tidy.h 2>&1 |
+	    grep -vE '^[0-9]+ warnings? (generated|treated)' || return 0
+	return 1
+}
+
+step "house rules" tests/rules.py
+step "manual pages" tests/man.sh
+step "layout (make format settles it)" \
+    clang-format --dry-run --Werror $sources $headers
+step "clang, warnings are errors" \
+    make -s -j"$(nproc)" DEPS=no CC=clang B=build/clang binaries tools units
+step "cppcheck" cppcheck --quiet --std=c11 --inline-suppr -j "$(nproc)" \
+    --enable=warning,performance,portability --suppress=missingInclude \
+    --suppress=normalCheckLevelMaxBranches --error-exitcode=1 $includes \
+    $sources
+step "clang-tidy" tidy
+exit $status
