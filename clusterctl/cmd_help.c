@@ -143,11 +143,11 @@ help_command(const struct command *c)
 	for (size_t i = 0; i < c->n_sets; i++) {
 		printf("\n%s%s%s\n", output_colour(COLOUR_BOLD),
 		    c->sets[i].title, output_colour(COLOUR_NONE));
-		options_help(&c->sets[i]);
+		opts_help(&c->sets[i]);
 	}
 	printf("\n%sEverywhere%s\n", output_colour(COLOUR_BOLD),
 	    output_colour(COLOUR_NONE));
-	options_help(command_global_options());
+	opts_help(command_global_opts());
 	if (c->examples != NULL)
 		printf("\n%sExamples%s\n%s", output_colour(COLOUR_BOLD),
 		    output_colour(COLOUR_NONE), c->examples);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "clusterctl/context.h"
-#include "clusterctl/options.h"
+#include "clusterctl/opts.h"
 #include "common/base/err.h"
 
 enum command_section {
@@ -34,11 +34,11 @@ struct command {
 	const char *examples; /* whole lines, or NULL */
 	enum command_section section;
 	unsigned needs; /* NEEDS_* of context.h, opened before run() */
-	const struct option_set *sets; /* its own options; may be NULL */
+	const struct opt_set *sets; /* its own options; may be NULL */
 	size_t n_sets;
 	size_t opts_size;	/* of the struct that the sets fill */
 	int min_args, max_args; /* max: ANY_NUMBER */
-	/* As in struct options: where the options end. */
+	/* As in struct opt_line: where the options end. */
 	int (*n_leading)(const void *opts);
 	/* The exit status, or -1 with an err that is printed.  argv holds the
 	 * arguments alone. */
@@ -47,14 +47,14 @@ struct command {
 };
 
 /* Shorthand for the usual case: one set that fills the whole struct. */
-#define OPTIONS_OF(table, type)                                 \
-	.sets = &(const struct option_set){ .title = "Options", \
-		.rows = (table),                                \
-		.n = nitems(table) },                           \
+#define OPTS_OF(table, type)                                 \
+	.sets = &(const struct opt_set){ .title = "Options", \
+		.rows = (table),                             \
+		.n = nitems(table) },                        \
 	.n_sets = 1, .opts_size = sizeof(type)
 
 /* Options that every command knows. */
-struct global_options {
+struct global_opts {
 	const char *state;
 	bool json, no_color, version, help;
 	unsigned verbose;
@@ -64,7 +64,7 @@ struct global_options {
 struct invocation {
 	const struct command *command; /* NULL: help alone */
 	const char *family;	       /* "node" when only that was given */
-	struct global_options global;
+	struct global_opts global;
 	void *opts; /* of command->opts_size bytes */
 	int argc;
 	char **argv;
@@ -77,7 +77,7 @@ const struct command *command_at(size_t i);
 const struct command *command_find(const char *name);
 
 /* Options that hold for every command. */
-const struct option_set *command_global_options(void);
+const struct opt_set *command_global_opts(void);
 
 /* Understands argv (without the program's name).  opts is the caller's to
  * free, also after a failure. */

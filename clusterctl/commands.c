@@ -14,37 +14,37 @@
 static const struct command *const commands[] = { COMMANDS(COMMAND_ROW) };
 #undef COMMAND_ROW
 
-static const struct option global_rows[] = {
+static const struct opt global_rows[] = {
 	{ .name = "state",
-	    .type = OPTION_TEXT,
+	    .type = OPT_TEXT,
 	    .arg = "DIR",
-	    .offset = offsetof(struct global_options, state),
+	    .offset = offsetof(struct global_opts, state),
 	    .help = "state directory (else $MUSTER_STATE, /var/lib/muster)" },
 	{ .name = "json",
-	    .type = OPTION_FLAG,
-	    .offset = offsetof(struct global_options, json),
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct global_opts, json),
 	    .help = "one JSON object a line" },
 	{ .name = "no-color",
-	    .type = OPTION_FLAG,
-	    .offset = offsetof(struct global_options, no_color),
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct global_opts, no_color),
 	    .help = "no colours (also $NO_COLOR)" },
 	{ .name = "verbose",
 	    .letter = 'v',
-	    .type = OPTION_COUNT,
-	    .offset = offsetof(struct global_options, verbose),
+	    .type = OPT_COUNT,
+	    .offset = offsetof(struct global_opts, verbose),
 	    .help = "say more on standard error; twice: still more" },
 	{ .name = "version",
-	    .type = OPTION_FLAG,
-	    .offset = offsetof(struct global_options, version),
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct global_opts, version),
 	    .help = "the version, as the command of that name" },
 	{ .name = "help",
 	    .letter = 'h',
-	    .type = OPTION_FLAG,
-	    .offset = offsetof(struct global_options, help),
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct global_opts, help),
 	    .help = "this text" },
 };
 
-static const struct option_set global_set = {
+static const struct opt_set global_set = {
 	.title = "Everywhere",
 	.rows = global_rows,
 	.n = nitems(global_rows),
@@ -72,8 +72,8 @@ command_find(const char *name)
 	return NULL;
 }
 
-const struct option_set *
-command_global_options(void)
+const struct opt_set *
+command_global_opts(void)
 {
 	return &global_set;
 }
@@ -81,14 +81,14 @@ command_global_options(void)
 int
 command_parse(struct invocation *inv, int argc, char **argv, struct err *e)
 {
-	struct option_home home = { &global_set, &inv->global };
-	struct options before = { .homes = &home,
+	struct opt_home home = { &global_set, &inv->global };
+	struct opt_line before = { .homes = &home,
 		.n_homes = 1,
 		.n_leading = no_leading };
 	int n_words;
 
 	memset(inv, 0, sizeof(*inv));
-	if (options_parse(&before, argc, argv, &argc, e) == -1)
+	if (opts_parse(&before, argc, argv, &argc, e) == -1)
 		return -1;
 	if (inv->global.version) {
 		inv->command = &cmd_version;
@@ -165,17 +165,17 @@ static int
 parse_own(struct invocation *inv, struct err *e)
 {
 	const struct command *c = inv->command;
-	struct option_home homes[OPTION_SETS_MAX];
-	struct options o = { .homes = homes, .n_leading = c->n_leading };
+	struct opt_home homes[OPT_SETS_MAX];
+	struct opt_line o = { .homes = homes, .n_leading = c->n_leading };
 	char *opts = xcalloc(1, c->opts_size);
 
 	inv->opts = opts;
 	o.opts = opts;
 	for (size_t i = 0; i < c->n_sets && i < nitems(homes) - 1; i++)
-		homes[o.n_homes++] = (struct option_home){ &c->sets[i],
-			opts + c->sets[i].offset };
-	homes[o.n_homes++] = (struct option_home){ &global_set, &inv->global };
-	if (options_parse(&o, inv->argc, inv->argv, &inv->argc, e) == -1)
+		homes[o.n_homes++] =
+		    (struct opt_home){ &c->sets[i], opts + c->sets[i].offset };
+	homes[o.n_homes++] = (struct opt_home){ &global_set, &inv->global };
+	if (opts_parse(&o, inv->argc, inv->argv, &inv->argc, e) == -1)
 		return err_wrap(e, "%s", c->name);
 	inv->argv[inv->argc] = NULL;
 	return inv->global.help ? 0 : check_args(inv, e);

@@ -13,13 +13,6 @@ struct directory {
 	size_t n_nodes, nodes_room;
 	char **roles;
 	size_t n_roles, roles_room;
-	bool sealed;
-};
-
-static const char *const state_words[] = {
-	[NODE_UP] = "up",
-	[NODE_DRAIN] = "drain",
-	[NODE_MAINTENANCE] = "maintenance",
 };
 
 static int compare_nodes(const void *, const void *);
@@ -64,33 +57,36 @@ directory_add_role(struct directory *d, const char *name)
 }
 
 int
-directory_add_node(struct directory *d, const struct dir_node *node,
-    const char *const *roles, size_t n_roles, struct err *e)
+directory_add_node(struct directory *d, const struct node *node, struct err *e)
 {
-	const char **own = xcalloc(n_roles, sizeof(*own));
-	struct dir_node *n;
+	struct dir_node n = { 0 };
 
-	for (size_t i = 0; i < n_roles; i++) {
-		own[i] = intern_role(d, roles[i]);
-		if (own[i] == NULL) {
-			free(own);
+	if (addr_parse(node->addr, node->agent_port, &n.addr, e) == -1)
+		return err_wrap(e, "node %s", node->name);
+	n.roles = xcalloc(node->n_roles, sizeof(*n.roles));
+	for (size_t i = 0; i < node->n_roles; i++) {
+		n.roles[i] = intern_role(d, node->roles[i].name);
+		if (n.roles[i] == NULL) {
+			free(n.roles);
 			return err_set(e, ERR_CORRUPT,
-			    "node %s has the unknown role %.64s", node->name,
-			    roles[i]);
+			    "node %s has the unknown role %s", node->name,
+			    node->roles[i].name);
 		}
 	}
-	qsort(own, n_roles, sizeof(*own), compare_texts);
+	n.n_roles = node->n_roles;
+	qsort(n.roles, n.n_roles, sizeof(*n.roles), compare_texts);
+	n.name = xstrdup(node->name);
+	n.uuid = xstrdup(node->uuid);
+	n.has_agent = node->has_key && node->agent_port != 0;
+	memcpy(n.key, node->key, sizeof(n.key));
+	n.cert_not_after_s = node->cert_not_after_s;
+	n.state = node->state;
 	if (d->n_nodes == d->nodes_room) {
 		d->nodes_room = d->nodes_room * 2 + 16;
 		d->nodes =
 		    xreallocarray(d->nodes, d->nodes_room, sizeof(*d->nodes));
 	}
-	n = &d->nodes[d->n_nodes++];
-	*n = *node;
-	n->name = xstrdup(node->name);
-	n->uuid = xstrdup(node->uuid != NULL ? node->uuid : "");
-	n->roles = own;
-	n->n_roles = n_roles;
+	d->nodes[d->n_nodes++] = n;
 	return 0;
 }
 
@@ -99,7 +95,6 @@ directory_seal(struct directory *d)
 {
 	if (d->n_nodes > 0)
 		qsort(d->nodes, d->n_nodes, sizeof(*d->nodes), compare_nodes);
-	d->sealed = true;
 }
 
 size_t
@@ -187,21 +182,6 @@ directory_resolver(const struct directory *d)
 		.members = members,
 		.address = address,
 	};
-}
-
-const char *
-node_state_word(enum node_state state)
-{
-	return state_words[state];
-}
-
-int
-node_state_parse(const char *word)
-{
-	for (size_t i = 0; i < nitems(state_words); i++)
-		if (strcmp(state_words[i], word) == 0)
-			return (int)i;
-	return -1;
 }
 
 static int

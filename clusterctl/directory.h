@@ -12,17 +12,15 @@
 
 #include "common/base/addr.h"
 #include "common/base/err.h"
-#include "common/net/cert.h"
 #include "common/nodeset/nodeset.h"
-
-enum node_state { NODE_UP, NODE_DRAIN, NODE_MAINTENANCE };
+#include "common/registry/nodes.h"
 
 struct dir_node {
 	char *name, *uuid;
 	struct addr addr; /* of its agent, with the port */
 	bool has_agent;	  /* else a plain backend: no key, takes no orders */
 	uint8_t key[KEY_SIZE];
-	uint64_t serial; /* of its certificate */
+	int64_t cert_not_after_s;
 	enum node_state state;
 	const char **roles; /* borrowed from the directory; sorted */
 	size_t n_roles;
@@ -33,10 +31,9 @@ struct directory;
 struct directory *directory_new(void);
 void directory_free(struct directory *);
 
-/* Loading: roles first.  Texts are copied; roles[] of `node` is ignored. */
+/* Loading: roles first, then nodes; everything is copied. */
 void directory_add_role(struct directory *, const char *name);
-int directory_add_node(struct directory *, const struct dir_node *node,
-    const char *const *roles, size_t n_roles, struct err *);
+int directory_add_node(struct directory *, const struct node *, struct err *);
 /* After the last node: sorts by name as bytes. */
 void directory_seal(struct directory *);
 
@@ -57,9 +54,5 @@ bool directory_node_has_role(const struct dir_node *, const char *role);
 
 /* For nodeset_parse(); valid as long as the directory. */
 struct nodeset_resolver directory_resolver(const struct directory *);
-
-/* "up", "drain", "maintenance", and back (-1: no such word). */
-const char *node_state_word(enum node_state);
-int node_state_parse(const char *word);
 
 #endif

@@ -1,5 +1,5 @@
-/* options.c: see options.h. */
-#include "clusterctl/options.h"
+/* opts.c: see opts.h. */
+#include "clusterctl/opts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,30 +12,30 @@
 
 /* A row and the struct that it fills. */
 struct match {
-	const struct option *row;
+	const struct opt *row;
 	char *into;
 };
 
-static int set_initial(const struct options *, struct err *);
-static int parse_long(const struct options *, char **argv, int argc, int *i,
+static int set_initial(const struct opt_line *, struct err *);
+static int parse_long(const struct opt_line *, char **argv, int argc, int *i,
     int n_args, struct err *);
-static int parse_short(const struct options *, char **argv, int argc, int *i,
+static int parse_short(const struct opt_line *, char **argv, int argc, int *i,
     int n_args, struct err *);
-static int find_long(const struct options *, const char *name, size_t len,
+static int find_long(const struct opt_line *, const char *name, size_t len,
     struct match *, struct err *);
-static int find_short(const struct options *, char letter, struct match *,
+static int find_short(const struct opt_line *, char letter, struct match *,
     struct err *);
-static int refuse_unknown(const struct options *, const char *name,
+static int refuse_unknown(const struct opt_line *, const char *name,
     struct err *);
-static int take(const struct match *, struct option_word *, struct err *);
+static int take(const struct match *, struct opt_word *, struct err *);
 static int take_value(const struct match *, const char *value, struct err *);
-static int take_choice(const struct option *, const char *value, void *field,
+static int take_choice(const struct opt *, const char *value, void *field,
     struct err *);
-static bool takes_value(const struct option *);
+static bool takes_value(const struct opt *);
 static void *field_of(const struct match *);
 
 int
-options_parse(const struct options *o, int argc, char **argv, int *n_args,
+opts_parse(const struct opt_line *o, int argc, char **argv, int *n_args,
     struct err *e)
 {
 	bool ended = false;
@@ -65,12 +65,12 @@ options_parse(const struct options *o, int argc, char **argv, int *n_args,
 }
 
 void
-options_help(const struct option_set *set)
+opts_help(const struct opt_set *set)
 {
 	char left[64];
 
 	for (size_t i = 0; i < set->n; i++) {
-		const struct option *row = &set->rows[i];
+		const struct opt *row = &set->rows[i];
 
 		snprintf(left, sizeof(left), "  %c%c%s --%s%s%s",
 		    row->letter != '\0' ? '-' : ' ',
@@ -85,8 +85,8 @@ options_help(const struct option_set *set)
 	}
 }
 
-const struct option *
-options_find(const struct option_set *set, const char *name)
+const struct opt *
+opts_find(const struct opt_set *set, const char *name)
 {
 	for (size_t i = 0; i < set->n; i++)
 		if (strcmp(set->rows[i].name, name) == 0)
@@ -95,10 +95,10 @@ options_find(const struct option_set *set, const char *name)
 }
 
 static int
-set_initial(const struct options *o, struct err *e)
+set_initial(const struct opt_line *o, struct err *e)
 {
 	for (size_t h = 0; h < o->n_homes; h++) {
-		const struct option_set *set = o->homes[h].set;
+		const struct opt_set *set = o->homes[h].set;
 
 		for (size_t i = 0; i < set->n; i++) {
 			struct match m = { &set->rows[i], o->homes[h].into };
@@ -113,13 +113,12 @@ set_initial(const struct options *o, struct err *e)
 
 /* argv[*i] is "--name" or "--name=value"; *i moves over a value taken. */
 static int
-parse_long(const struct options *o, char **argv, int argc, int *i, int n_args,
+parse_long(const struct opt_line *o, char **argv, int argc, int *i, int n_args,
     struct err *e)
 {
 	const char *name = argv[*i] + 2;
 	size_t len = strcspn(name, "=");
-	struct option_word w = { .attached = name[len] == '=',
-		.n_args = n_args };
+	struct opt_word w = { .attached = name[len] == '=', .n_args = n_args };
 	struct match m;
 
 	if (find_long(o, name, len, &m, e) == -1)
@@ -140,11 +139,11 @@ parse_long(const struct options *o, char **argv, int argc, int *i, int n_args,
 
 /* argv[*i] is "-x", "-xvalue" or a bundle of flags "-xyz". */
 static int
-parse_short(const struct options *o, char **argv, int argc, int *i, int n_args,
+parse_short(const struct opt_line *o, char **argv, int argc, int *i, int n_args,
     struct err *e)
 {
 	for (const char *p = argv[*i] + 1; *p != '\0'; p++) {
-		struct option_word w = { .attached = p[1] != '\0',
+		struct opt_word w = { .attached = p[1] != '\0',
 			.n_args = n_args };
 		struct match m;
 
@@ -165,18 +164,18 @@ parse_short(const struct options *o, char **argv, int argc, int *i, int n_args,
 }
 
 static int
-find_long(const struct options *o, const char *name, size_t len,
+find_long(const struct opt_line *o, const char *name, size_t len,
     struct match *m, struct err *e)
 {
-	const struct option *other = NULL;
+	const struct opt *other = NULL;
 	char text[64];
 
 	m->row = NULL;
 	for (size_t h = 0; h < o->n_homes; h++) {
-		const struct option_set *set = o->homes[h].set;
+		const struct opt_set *set = o->homes[h].set;
 
 		for (size_t i = 0; i < set->n; i++) {
-			const struct option *row = &set->rows[i];
+			const struct opt *row = &set->rows[i];
 
 			if (strncmp(row->name, name, len) != 0)
 				continue;
@@ -198,10 +197,11 @@ find_long(const struct options *o, const char *name, size_t len,
 }
 
 static int
-find_short(const struct options *o, char letter, struct match *m, struct err *e)
+find_short(const struct opt_line *o, char letter, struct match *m,
+    struct err *e)
 {
 	for (size_t h = 0; h < o->n_homes; h++) {
-		const struct option_set *set = o->homes[h].set;
+		const struct opt_set *set = o->homes[h].set;
 
 		for (size_t i = 0; i < set->n; i++) {
 			if (set->rows[i].letter != letter)
@@ -215,7 +215,7 @@ find_short(const struct options *o, char letter, struct match *m, struct err *e)
 }
 
 static int
-refuse_unknown(const struct options *o, const char *name, struct err *e)
+refuse_unknown(const struct opt_line *o, const char *name, struct err *e)
 {
 	const char *names[NAMES_MAX], *near;
 	size_t n = 0;
@@ -232,9 +232,9 @@ refuse_unknown(const struct options *o, const char *name, struct err *e)
 }
 
 static int
-take(const struct match *m, struct option_word *w, struct err *e)
+take(const struct match *m, struct opt_word *w, struct err *e)
 {
-	if (m->row->type == OPTION_HOOK)
+	if (m->row->type == OPT_HOOK)
 		return m->row->hook(m->into, w, e);
 	if (!takes_value(m->row))
 		return take_value(m, NULL, e);
@@ -248,46 +248,45 @@ take(const struct match *m, struct option_word *w, struct err *e)
 static int
 take_value(const struct match *m, const char *value, struct err *e)
 {
-	const struct option *row = m->row;
-	struct option_list *list;
+	const struct opt *row = m->row;
+	struct opt_list *list;
 	void *field = field_of(m);
 	char what[64];
 
 	snprintf(what, sizeof(what), "--%s", row->name);
 	switch (row->type) {
-	case OPTION_FLAG:
+	case OPT_FLAG:
 		*(bool *)field = true;
 		return 0;
-	case OPTION_COUNT:
+	case OPT_COUNT:
 		++*(unsigned *)field;
 		return 0;
-	case OPTION_TEXT:
+	case OPT_TEXT:
 		*(const char **)field = value;
 		return 0;
-	case OPTION_LIST:
+	case OPT_LIST:
 		list = field;
 		if (list->n == nitems(list->v))
 			return err_set(e, ERR_USAGE,
-			    "%s given more than %d times", what,
-			    OPTION_LIST_MAX);
+			    "%s given more than %d times", what, OPT_LIST_MAX);
 		list->v[list->n++] = value;
 		return 0;
-	case OPTION_NUMBER:
+	case OPT_NUMBER:
 		return text_parse_u64(what, value, row->min, row->max, field,
 		    e);
-	case OPTION_DURATION:
+	case OPT_DURATION:
 		return text_parse_duration(what, value, (int64_t)row->max,
 		    field, e);
-	case OPTION_CHOICE:
+	case OPT_CHOICE:
 		return take_choice(row, value, field, e);
-	case OPTION_HOOK:
+	case OPT_HOOK:
 		break;
 	}
 	return 0;
 }
 
 static int
-take_choice(const struct option *row, const char *value, void *field,
+take_choice(const struct opt *row, const char *value, void *field,
     struct err *e)
 {
 	size_t len = strlen(value);
@@ -306,9 +305,9 @@ take_choice(const struct option *row, const char *value, void *field,
 }
 
 static bool
-takes_value(const struct option *row)
+takes_value(const struct opt *row)
 {
-	return row->type != OPTION_FLAG && row->type != OPTION_COUNT;
+	return row->type != OPT_FLAG && row->type != OPT_COUNT;
 }
 
 static void *
