@@ -21,8 +21,8 @@ struct sealed {
 _Static_assert(sizeof(struct sealed) == 16 + 16 + 24 + 80,
     "bytes only, so that the struct is the file");
 
-static int seal(const uint8_t *secret, const char *passphrase,
-    struct sealed *, struct err *);
+static int seal(const uint8_t *secret, const char *passphrase, struct sealed *,
+    struct err *);
 static int unseal(const struct state *, const struct sealed *,
     const char *passphrase, uint8_t *secret, struct err *);
 static int derive(const uint8_t *salt, const char *passphrase,
@@ -52,8 +52,8 @@ authority_store(const struct state *st,
 		return -1;
 	state_path(st, STATE_AUTHORITY_KEY, path);
 	if (passphrase == NULL)
-		return io_write_file(path, secret, AUTHORITY_SECRET_SIZE,
-		    0600, e);
+		return io_write_file(path, secret, AUTHORITY_SECRET_SIZE, 0600,
+		    e);
 	if (seal(secret, passphrase, &s, e) == -1)
 		return -1;
 	return io_write_file(path, &s, sizeof(s), 0600, e);
@@ -178,6 +178,7 @@ check_pair(const struct state *st, const uint8_t *secret, struct err *e)
 	if (!same)
 		return err_set(e, ERR_CORRUPT,
 		    "%s/authority.key does not belong to authority.pub; "
-		    "restore both from the same backup", st->dir);
+		    "restore both from the same backup",
+		    st->dir);
 	return 0;
 }

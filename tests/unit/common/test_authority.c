@@ -84,7 +84,8 @@ sealed(void **state)
 	size_t size;
 
 	assert_int_equal(authority_store(&f->st, f->secret, "correct horse",
-			     &f->e), 0);
+			     &f->e),
+	    0);
 	assert_int_equal(mode_of(f, STATE_AUTHORITY_KEY), 0600);
 
 	assert_int_equal(authority_load(&f->st, NULL, f->got, &f->e), -1);
@@ -95,13 +96,14 @@ sealed(void **state)
 	assert_int_equal(f->e.code, ERR_DENIED);
 	assert_null(strstr(f->e.text, "wrong\""));
 
-	assert_int_equal(
-	    authority_load(&f->st, "correct horse", f->got, &f->e), 0);
+	assert_int_equal(authority_load(&f->st, "correct horse", f->got, &f->e),
+	    0);
 	assert_memory_equal(f->got, f->secret, sizeof(f->got));
 
 	/* The secret's seed is nowhere in the file. */
 	assert_int_equal(io_read_file(state_path(&f->st, STATE_AUTHORITY_KEY,
-					  path), 4096, &bytes, &size, &f->e),
+					  path),
+			     4096, &bytes, &size, &f->e),
 	    0);
 	assert_null(memmem(bytes, size, f->secret, 32));
 	free(bytes);
@@ -116,8 +118,9 @@ damaged(void **state)
 
 	assert_int_equal(authority_store(&f->st, f->secret, NULL, &f->e), 0);
 	assert_int_equal(io_write_file(state_path(&f->st, STATE_AUTHORITY_PUB,
-					   path), other, sizeof(other), 0644,
-			     &f->e), 0);
+					   path),
+			     other, sizeof(other), 0644, &f->e),
+	    0);
 	assert_int_equal(authority_load(&f->st, NULL, f->got, &f->e), -1);
 	assert_int_equal(f->e.code, ERR_CORRUPT);
 
@@ -139,8 +142,9 @@ open_to_others(void **state)
 	char path[PATH_MAX];
 
 	assert_int_equal(authority_store(&f->st, f->secret, NULL, &f->e), 0);
-	assert_int_equal(
-	    chmod(state_path(&f->st, STATE_AUTHORITY_KEY, path), 0640), 0);
+	assert_int_equal(chmod(state_path(&f->st, STATE_AUTHORITY_KEY, path),
+			     0640),
+	    0);
 	assert_int_equal(authority_load(&f->st, NULL, f->got, &f->e), -1);
 	assert_non_null(strstr(f->e.text, "open to others"));
 }
