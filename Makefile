@@ -62,11 +62,12 @@ TOOL_BIN  := $(patsubst %.c,$(B)/%,$(TOOL_SRC))
 SCHEMA_SQL := $(sort $(wildcard schema/[0-9]*.sql))
 
 .PHONY: all binaries units tools check unit integration asan fuzz fuzzers lint \
-	bench demo install uninstall deb clean help deps-build deps-test format
+	bench demo install uninstall deb clean help format \
+	deps-build deps-test deps-lint deps-bench
 .DEFAULT_GOAL := all
 .SECONDARY:
 
-all: deps-build binaries
+all: binaries
 
 binaries: $(BINARIES)
 units: $(UNIT_BIN)
@@ -116,7 +117,7 @@ $(B)/tests/integration/%: $(B)/o/tests/integration/%.o $(B)/libmuster.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_common)
 
-$(B)/o/%.o: %.c Makefile
+$(B)/o/%.o: %.c Makefile | deps-build
 	@mkdir -p $(@D)
 	@printf '  CC    %s\n' $<
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
@@ -135,10 +136,10 @@ $(call OBJ,$(wildcard common/registry/*.c)): $(B)/gen/schema_sql.h
 
 # ---- dependencies, tests, packaging -------------------------------------
 
-deps-build deps-test deps-bench:
+deps-build deps-test deps-lint deps-bench:
 	@[ "$(DEPS)" = no ] || tests/deps.sh $(patsubst deps-%,%,$@)
 
-check: deps-build deps-test
+check: deps-test
 	@tests/check.sh
 
 unit: units
@@ -147,19 +148,19 @@ unit: units
 integration: binaries tools
 	@tests/run_integration.sh
 
-asan: deps-build deps-test
+asan: deps-test
 	@tests/asan.sh
 
-fuzz: deps-build deps-test
+fuzz: deps-lint
 	@tests/fuzz.sh
 
-lint: deps-build deps-test
+lint: deps-lint
 	@tests/lint.sh
 
-bench: deps-build deps-bench
+bench: deps-bench
 	@tests/bench.sh
 
-demo: deps-build binaries
+demo: binaries
 	@tests/demo.sh
 
 format:
@@ -172,7 +173,7 @@ install: binaries
 uninstall:
 	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) packaging/install.sh --remove
 
-deb: deps-build
+deb: binaries
 	@packaging/deb.sh $(VERSION)
 
 clean:
