@@ -1,0 +1,51 @@
+/*
+ * engine.h: one worker's HTTP: everything between its listeners and its
+ * connections to nodes.  The worker process around it owns the event loop,
+ * maps snapshots and the scoreboard, and says when to drain.
+ */
+#ifndef PROXYD_ENGINE_H
+#define PROXYD_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "proxyd/process/log_ring.h"
+#include "proxyd/process/scoreboard.h"
+#include "proxyd/process/snapshot.h"
+
+struct event_base;
+struct engine;
+
+/* The flags a worker's event base wants: no locks, changes in batches. */
+struct event_base *engine_event_base(struct err *);
+
+/* Borrowed: all must outlive the engine.  log may be NULL: no access log.
+ * The snapshot reference is taken. */
+struct engine *engine_new(struct event_base *, const struct scoreboard *,
+    uint32_t slot, struct log_ring *log, struct snapshot *, struct err *);
+
+/* Ends every connection at once. */
+void engine_free(struct engine *);
+
+/* From now on new requests are served from this one; those under way finish
+ * with theirs.  The reference is taken. */
+void engine_snapshot(struct engine *, struct snapshot *);
+
+/* Accepts from a listening socket (non-blocking; taken).  When descriptors
+ * run out it pauses, and goes on when some are free. */
+int engine_listen(struct engine *, int fd, struct err *);
+
+/* Stops accepting and closes the listeners. */
+void engine_unlisten(struct engine *);
+
+/* Unlistens, tells clients to close after their next response, closes idle
+ * ones.  What is still there at deadline_ms (monotonic) is cut. */
+void engine_drain(struct engine *, int64_t deadline_ms);
+
+/* Whether it drains and nothing is left.  idle_cb is called when it becomes
+ * so. */
+bool engine_idle(const struct engine *);
+void engine_on_idle(struct engine *, void (*idle_cb)(void *), void *arg);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * snapshot.h: everything a worker must know to serve, as one immutable image.
+ *
+ * The master compiles the registry (or the roster) into an image in a sealed
+ * memfd (snapshot_plan.h); workers map it and switch with one pointer.  The
+ * image holds offsets, no pointers, so that it means the same in every
+ * process.  Nothing in it ever changes: what moves lives in the scoreboard,
+ * whose rows the records here name.  Look-ups take no lock and do not grow
+ * with the number of sites.
+ */
+#ifndef PROXYD_SNAPSHOT_H
+#define PROXYD_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/err.h"
+
+#define SNAP_VERSION 1
+#define SNAP_NONE    UINT32_MAX /* no such row, site, role */
+
+/* Text in the image; a NUL stands behind it.  off 0, len 0: none. */
+struct snap_text {
+	uint32_t off;
+	uint32_t len;
+};
+
+enum snap_balance {
+	SNAP_LEAST_CONN,
+	SNAP_ROUND_ROBIN,
+	SNAP_HASH_IP,
+	SNAP_HASH_URI,
+	SNAP_HASH_COOKIE,
+	SNAP_STICKY,
+};
+
+enum snap_check { SNAP_CHECK_NONE, SNAP_CHECK_TCP, SNAP_CHECK_HTTP };
+
+/* What the administrator wants of a node; what it is worth just now is the
+ * scoreboard's. */
+enum snap_node_state {
+	SNAP_NODE_UP,
+	SNAP_NODE_DRAIN,       /* finishes what it has, keeps its sticky */
+	SNAP_NODE_MAINTENANCE, /* gets nothing */
+};
+
+/* One node in one role. */
+struct snap_node {
+	int64_t id; /* the registry's, stable over renames */
+	struct snap_text name;
+	struct addr addr;
+	uint32_t target;  /* its row in the scoreboard */
+	uint32_t weight;  /* 0..1000; 0: nothing new */
+	uint32_t maxconn; /* requests at a time; 0: no bound */
+	uint32_t state;	  /* enum snap_node_state */
+};
+
+struct snap_role {
+	int64_t id;
+	struct snap_text name;
+	uint32_t first_node, n_nodes; /* a slice of the node table */
+	uint32_t target;	      /* the role's own row: its queue */
+	uint32_t balance;	      /* enum snap_balance */
+	struct snap_text cookie;      /* hash:cookie=NAME, sticky=NAME */
+	uint32_t queue_max;	      /* requests that may wait, each worker */
+	uint32_t queue_ms;
+	uint32_t slow_start_ms;
+	uint32_t check; /* enum snap_check */
+	struct snap_text check_path;
+	uint32_t check_low, check_high; /* statuses that are well */
+	uint32_t check_ms, rise, fall;
+};
+
+enum snap_site_flag {
+	SNAP_SITE_DISABLED = 1 << 0, /* 503 and its page */
+};
+
+struct snap_site {
+	int64_t id;
+	struct snap_text name, owner, home;
+	uint32_t role;			 /* index, or SNAP_NONE */
+	uint32_t account, owner_account; /* rows in the scoreboard */
+	uint32_t flags;			 /* enum snap_site_flag */
+	uint32_t share;			 /* weight in the role's queue, >= 1 */
+	uint32_t max_active;		 /* 0: no bound */
+	uint64_t max_body;		 /* 0: no bound */
+	struct snap_text disabled_page;	 /* HTML, or none: the built-in */
+	struct snap_text error_page;	 /* for 502, 503, 504 */
+};
+
+enum snap_log_format {
+	SNAP_LOG_OFF,
+	SNAP_LOG_COMMON,
+	SNAP_LOG_COMBINED,
+	SNAP_LOG_JSON
+};
+
+/* Settings as the data path wants them: numbers, resolved defaults. */
+struct snap_settings {
+	uint32_t header_ms;	     /* a whole request head, absolute */
+	uint32_t keepalive_ms;	     /* an idle client */
+	uint32_t connect_ms;	     /* to a node */
+	uint32_t response_ms;	     /* a node's first byte, and between two */
+	uint32_t send_ms;	     /* a client that takes nothing */
+	uint32_t tunnel_ms;	     /* a silent tunnel */
+	uint32_t linger_ms;	     /* reading after the last response */
+	uint32_t pool_ms;	     /* an idle connection to a node */
+	uint32_t pool_max;	     /* of them, each node and worker */
+	uint32_t body_rate;	     /* bytes a second a body must keep */
+	uint32_t body_grace_ms;	     /* before the rate is asked for */
+	uint32_t fields_size;	     /* bytes of all fields of a head */
+	uint32_t fields_max;	     /* how many */
+	uint32_t target_size;	     /* bytes of a request target */
+	uint32_t keepalive_requests; /* then the client reconnects; 0: never */
+	uint32_t keepalive_http10;   /* bool: honour it for HTTP/1.0 */
+	uint32_t retry_percent;	     /* of requests that may be retries */
+	uint32_t max_clients;	     /* connections a worker holds */
+	uint32_t log_format;	     /* enum snap_log_format */
+	uint32_t splice;	     /* bool: big bodies by splice */
+	struct snap_text via;	     /* our name in Via */
+};
+
+/* Where the image begins.  Only snapshot.c and snapshot_plan.c look into the
+ * tables by hand. */
+struct snap_head {
+	char magic[8];
+	uint32_t version;
+	uint32_t size;
+	int64_t revision;
+	struct snap_settings settings;
+	uint32_t default_site; /* index, or SNAP_NONE */
+	uint32_t roles_off, n_roles;
+	uint32_t nodes_off, n_nodes;
+	uint32_t sites_off, n_sites;
+	uint32_t hosts_off, n_hosts;	 /* slots, a power of two */
+	uint32_t trusted_off, n_trusted; /* struct cidr */
+};
+
+/* One process's handle.  References are that process's, without a lock. */
+struct snapshot {
+	const struct snap_head *head;
+	unsigned refs;
+};
+
+/*
+ * Maps an image.  The descriptor stays the caller's and may be closed.
+ * Refuses a wrong version, size or table bound (ERR_CORRUPT).  One reference
+ * is the caller's.
+ */
+struct snapshot *snapshot_map(int fd, struct err *);
+struct snapshot *snapshot_hold(struct snapshot *);
+/* Unmaps with the last reference.  NULL is fine. */
+void snapshot_release(struct snapshot *);
+
+/*
+ * The site for a host name (lower case, no port, no trailing dot), NULL when
+ * there is none.  The exact name wins, then the longest wildcard; "*.b" stands
+ * for "a.b" and "x.a.b", not for "b".  O(length), whatever the number of
+ * sites.  Does not fall back to the default site.
+ */
+const struct snap_site *snapshot_find(const struct snapshot *, const char *host,
+    size_t len);
+
+/* NULL without one. */
+const struct snap_site *snapshot_default_site(const struct snapshot *);
+
+/* By index (not SNAP_NONE). */
+const struct snap_role *snapshot_role(const struct snapshot *, uint32_t);
+const struct snap_node *snapshot_node(const struct snapshot *, uint32_t);
+const struct snap_site *snapshot_site(const struct snapshot *, uint32_t);
+
+/* Never NULL; "" for none. */
+const char *snapshot_text(const struct snapshot *, struct snap_text);
+
+/* Whether a peer's word on X-Forwarded-* and X-Request-Id is believed. */
+bool snapshot_trusts(const struct snapshot *, const struct addr *);
+
+#endif
