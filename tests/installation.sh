@@ -25,7 +25,7 @@ expect() {
 make -s DEPS=no DESTDIR="$root" install || exit 1
 for program in proxyd nodeagent; do
 	expect 755 usr/sbin/$program
-	expect 644 lib/systemd/system/muster-$program.service
+	expect 644 usr/lib/systemd/system/muster-$program.service
 	expect 644 usr/share/man/man8/$program.8
 done
 expect 755 usr/bin/clusterctl
