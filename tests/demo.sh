@@ -47,8 +47,14 @@ say() {
 # Shows a command as one would type it, runs it, and shows how it ended when
 # that is not 0.
 show() {
-	local status
-	printf '$ %s\n' "$(printf '%q ' "$@" | sed 's/ $//')"
+	local status word line='$'
+	for word; do
+		case $word in
+		*[!A-Za-z0-9_./:=@-]*) line+=" ${word@Q}" ;;
+		*) line+=" $word" ;;
+		esac
+	done
+	printf '%s\n' "$line"
 	"$@"
 	status=$?
 	[ $status -eq 0 ] || printf '[exit status %d]\n' $status
@@ -83,6 +89,7 @@ start() {
 	setsid nodeagent --state "$dir/$name" run --ready-fd 9 \
 	    9>"$ready" </dev/null >"$dir/$name.log" 2>&1 &
 	echo $! >"$dir/$name.pid"
+	disown
 	read -r word <"$ready"
 	rm "$ready"
 	[ "$word" = ready ] || give_up "$name does not start:" \
