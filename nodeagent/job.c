@@ -1,0 +1,601 @@
+/* job.c: see job.h. */
+#include "nodeagent/job.h"
+
+#include <sys/ioctl.h>
+#include <sys/queue.h>
+#include <sys/wait.h>
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/base/log.h"
+#include "nodeagent/cgroup.h"
+#include "nodeagent/proctree.h"
+
+#define CHUNK	    (32 * 1024) /* read from a child at once */
+#define POLL_MS	    20		/* how often a stopping job is looked at */
+#define KILL_MS	    1000	/* for KILL to work: D state takes longer */
+#define PTY_DRAIN_MS 200	/* for the last bytes through the terminal */
+
+enum job_state {
+	JOB_RUN,   /* the first process runs */
+	JOB_TERM,  /* all got TERM and have their grace */
+	JOB_KILL,  /* all got KILL */
+	JOB_DRAIN, /* the first process has ended; taking the rest */
+	JOB_ENDED,
+	JOB_N_STATES
+};
+
+#define TO(state) (1U << (state))
+
+static const struct {
+	const char *name;
+	unsigned next;
+} job_states[] = {
+	[JOB_RUN] = { "run", TO(JOB_TERM) | TO(JOB_DRAIN) },
+	[JOB_TERM] = { "term", TO(JOB_KILL) | TO(JOB_DRAIN) },
+	[JOB_KILL] = { "kill", TO(JOB_DRAIN) },
+	[JOB_DRAIN] = { "drain", TO(JOB_ENDED) },
+	[JOB_ENDED] = { "ended", 0 },
+};
+_Static_assert(nitems(job_states) == JOB_N_STATES, "a row per state");
+
+enum input_state { INPUT_OPEN, INPUT_ENDING, INPUT_CLOSED };
+
+struct stream {
+	struct job *job;
+	struct event *ready; /* NULL: closed */
+	int fd;
+	int left; /* bytes to take yet once the process has ended */
+};
+
+struct job {
+	TAILQ_ENTRY(job) link;
+	struct jobs *jobs;
+	const struct job_handlers *on;
+	void *arg;
+
+	enum job_state state;
+	struct event *timer;
+	int64_t started_ms, entered_ms; /* entered: the state */
+
+	pid_t pid; /* session and group also after it was reaped */
+	bool reaped, keep, pty;
+	struct cgroup cgroup;
+	int report;
+	struct stream streams[2];
+
+	enum input_state input_state;
+	int input_fd;
+	struct event *input_ready;
+	struct evbuffer *input;
+
+	struct job_result result;
+};
+
+struct jobs {
+	struct event_base *base;
+	struct event *sigchld;
+	TAILQ_HEAD(, job) all;
+	size_t n;
+	void (*done)(void *arg); /* jobs_stop() waits */
+	void *done_arg;
+};
+
+static void jobs_reap(evutil_socket_t, short, void *);
+static bool jobs_all_kept(const struct jobs *);
+
+static void job_move(struct job *, enum job_state);
+static void job_free(struct job *);
+static int job_watch(struct job *, const struct child *, struct err *);
+static void job_timer(evutil_socket_t, short, void *);
+static void job_arm(struct job *, int64_t ms);
+static void job_exited(struct job *, int status);
+static void job_finish(struct job *);
+static void job_end_if_drained(struct job *);
+static size_t job_signal_all(struct job *, int sig);
+static void read_report(struct job *, char buf[JOB_REPORT_MAX]);
+static void stream_readable(evutil_socket_t, short, void *);
+static void stream_close(struct stream *);
+static void input_writable(evutil_socket_t, short, void *);
+static void input_write(struct job *);
+static void input_close(struct job *);
+
+struct jobs *
+jobs_new(struct event_base *base, struct err *e)
+{
+	struct jobs *js;
+
+	if ((js = calloc(1, sizeof(*js))) == NULL ||
+	    (js->sigchld = evsignal_new(base, SIGCHLD, jobs_reap, js)) ==
+		NULL ||
+	    event_add(js->sigchld, NULL) == -1) {
+		err_set(e, ERR_LOCAL, "out of memory for running orders");
+		free(js);
+		return NULL;
+	}
+	js->base = base;
+	TAILQ_INIT(&js->all);
+	return js;
+}
+
+void
+jobs_free(struct jobs *js)
+{
+	if (js == NULL)
+		return;
+	event_free(js->sigchld);
+	free(js);
+}
+
+size_t
+jobs_count(const struct jobs *js)
+{
+	return js->n;
+}
+
+void
+jobs_stop(struct jobs *js, void (*done)(void *arg), void *arg)
+{
+	struct job *j;
+
+	if (jobs_all_kept(js)) {
+		done(arg);
+		return;
+	}
+	js->done = done;
+	js->done_arg = arg;
+	TAILQ_FOREACH (j, &js->all, link)
+		if (!j->keep)
+			job_stop(j, JOB_AGENT_STOP);
+}
+
+void
+jobs_kill(struct jobs *js)
+{
+	struct job *j;
+
+	TAILQ_FOREACH (j, &js->all, link)
+		if (!j->keep && j->state != JOB_DRAIN)
+			job_signal_all(j, SIGKILL);
+}
+
+struct job *
+job_start(struct jobs *js, const struct child_spec *spec, int64_t timeout_ms,
+    const struct job_handlers *on, void *arg, struct err *e)
+{
+	struct child_spec placed = *spec;
+	struct child child;
+	struct job *j;
+
+	if ((j = calloc(1, sizeof(*j))) == NULL) {
+		err_set(e, ERR_LOCAL, "out of memory for an order");
+		return NULL;
+	}
+	j->jobs = js;
+	j->on = on;
+	j->arg = arg;
+	j->keep = spec->keep;
+	j->pty = spec->pty != NULL;
+	j->input_fd = j->report = -1;
+	for (int i = 0; i < 2; i++)
+		j->streams[i] = (struct stream) { .job = j, .fd = -1 };
+	cgroup_make(&j->cgroup, spec->keep);
+	placed.cgroup = &j->cgroup;
+	if (child_start(&placed, &child, e) == -1) {
+		cgroup_remove(&j->cgroup);
+		free(j);
+		return NULL;
+	}
+	j->pid = child.pid;
+	TAILQ_INSERT_TAIL(&js->all, j, link);
+	js->n++;
+	j->started_ms = j->entered_ms = clock_mono_ms();
+	if (job_watch(j, &child, e) == -1) {
+		job_signal_all(j, SIGKILL);
+		job_free(j);
+		return NULL;
+	}
+	job_arm(j, timeout_ms);
+	return j;
+}
+
+bool
+job_input(struct job *j, const void *bytes, size_t size)
+{
+	/* What a command no longer reads is dropped, as a shell's pipe does
+	 * it. */
+	if (j->input_state != INPUT_OPEN)
+		return true;
+	if (evbuffer_add(j->input, bytes, size) == -1) {
+		log_warn("out of memory for the input of an order");
+		input_close(j);
+		return true;
+	}
+	input_write(j);
+	return evbuffer_get_length(j->input) == 0;
+}
+
+void
+job_input_end(struct job *j)
+{
+	static const char end_of_file = 4; /* ^D: a terminal has no end */
+
+	if (j->input_state != INPUT_OPEN)
+		return;
+	if (j->pty) {
+		job_input(j, &end_of_file, 1);
+		return;
+	}
+	j->input_state = INPUT_ENDING;
+	if (evbuffer_get_length(j->input) == 0)
+		input_close(j);
+}
+
+void
+job_more(struct job *j)
+{
+	for (int i = 0; i < 2; i++)
+		if (j->streams[i].ready != NULL) {
+			event_add(j->streams[i].ready, NULL);
+			/* In JOB_DRAIN an empty pipe that somebody else
+			 * holds open never becomes readable. */
+			event_active(j->streams[i].ready, EV_READ, 0);
+		}
+}
+
+void
+job_resize(struct job *j, uint16_t rows, uint16_t columns)
+{
+	struct winsize size = { .ws_row = rows, .ws_col = columns };
+
+	if (j->pty && j->streams[JOB_STDOUT].fd != -1)
+		ioctl(j->streams[JOB_STDOUT].fd, TIOCSWINSZ, &size);
+}
+
+void
+job_signal(struct job *j, int sig)
+{
+	if (!j->reaped)
+		kill(-j->pid, sig);
+}
+
+void
+job_stop(struct job *j, enum job_cause cause)
+{
+	if (j->state != JOB_RUN)
+		return;
+	j->result.cause = cause;
+	job_signal_all(j, SIGTERM);
+	/* A stopped process takes TERM only once it goes on. */
+	kill(-j->pid, SIGCONT);
+	job_move(j, JOB_TERM);
+}
+
+static void
+jobs_reap(evutil_socket_t sig, short what, void *arg)
+{
+	struct jobs *js = arg;
+	struct job *j;
+	int status;
+	pid_t pid;
+
+	(void)sig;
+	(void)what;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		TAILQ_FOREACH (j, &js->all, link)
+			if (j->pid == pid && !j->reaped)
+				break;
+		if (j != NULL)
+			job_exited(j, status);
+	}
+}
+
+static bool
+jobs_all_kept(const struct jobs *js)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH (j, &js->all, link)
+		if (!j->keep)
+			return false;
+	return true;
+}
+
+/* The only place where a job changes its state. */
+static void
+job_move(struct job *j, enum job_state to)
+{
+	assert(job_states[j->state].next & TO(to));
+	log_debug("job %d: %s -> %s", (int)j->pid, job_states[j->state].name,
+	    job_states[to].name);
+	j->state = to;
+	j->entered_ms = clock_mono_ms();
+	evtimer_del(j->timer);
+	if (to == JOB_TERM || to == JOB_KILL)
+		job_arm(j, POLL_MS);
+	if (to == JOB_DRAIN && j->pty)
+		job_arm(j, PTY_DRAIN_MS);
+}
+
+static void
+job_free(struct job *j)
+{
+	TAILQ_REMOVE(&j->jobs->all, j, link);
+	j->jobs->n--;
+	for (int i = 0; i < 2; i++)
+		stream_close(&j->streams[i]);
+	input_close(j);
+	if (j->input != NULL)
+		evbuffer_free(j->input);
+	if (j->timer != NULL)
+		event_free(j->timer);
+	io_close(&j->report);
+	cgroup_remove(&j->cgroup);
+	free(j);
+}
+
+/* Takes the descriptors of *c, also on failure. */
+static int
+job_watch(struct job *j, const struct child *c, struct err *e)
+{
+	struct event_base *base = j->jobs->base;
+	const int fds[2] = { c->out, c->err };
+
+	j->report = c->report;
+	j->input_fd = c->in;
+	for (int i = 0; i < 2; i++)
+		j->streams[i].fd = fds[i];
+	j->timer = evtimer_new(base, job_timer, j);
+	j->input = evbuffer_new();
+	j->input_ready =
+	    event_new(base, c->in, EV_WRITE, input_writable, j);
+	if (j->timer == NULL || j->input == NULL || j->input_ready == NULL)
+		goto fail;
+	for (int i = 0; i < 2; i++) {
+		struct stream *s = &j->streams[i];
+
+		if (s->fd == -1)
+			continue;
+		s->ready = event_new(base, s->fd, EV_READ | EV_PERSIST,
+		    stream_readable, s);
+		if (s->ready == NULL || event_add(s->ready, NULL) == -1)
+			goto fail;
+	}
+	return 0;
+fail:
+	return err_set(e, ERR_LOCAL, "out of memory for an order");
+}
+
+static void
+job_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct job *j = arg;
+	int64_t age_ms = clock_mono_ms() - j->entered_ms;
+
+	(void)fd;
+	(void)what;
+	switch (j->state) {
+	case JOB_RUN:
+		job_stop(j, JOB_TIMEOUT);
+		return;
+	case JOB_TERM:
+		if (age_ms >= JOB_GRACE_MS) {
+			job_signal_all(j, SIGKILL);
+			job_move(j, JOB_KILL);
+			return;
+		}
+		break;
+	case JOB_KILL:
+		if (age_ms >= KILL_MS && j->reaped) {
+			log_warn("processes of order %d do not die",
+			    (int)j->pid);
+			job_finish(j);
+			return;
+		}
+		break;
+	case JOB_DRAIN:
+		for (int i = 0; i < 2; i++)
+			stream_close(&j->streams[i]);
+		job_end_if_drained(j);
+		return;
+	default:
+		return;
+	}
+	/* kill(2) is the cheap question; the whole answer is asked for once
+	 * that says nobody. */
+	if (j->reaped && kill(-j->pid, 0) == -1 &&
+	    job_signal_all(j, j->state == JOB_KILL ? SIGKILL : 0) == 0) {
+		job_finish(j);
+		return;
+	}
+	job_arm(j, POLL_MS);
+}
+
+static void
+job_arm(struct job *j, int64_t ms)
+{
+	struct timeval tv = { .tv_sec = ms / 1000,
+		.tv_usec = (ms % 1000) * 1000 };
+
+	if (ms > 0)
+		evtimer_add(j->timer, &tv);
+}
+
+static void
+job_exited(struct job *j, int status)
+{
+	j->reaped = true;
+	j->result.status = status;
+	j->result.ms = clock_mono_ms() - j->started_ms;
+	if (j->state == JOB_RUN)
+		job_finish(j);
+}
+
+/* The order is over; what the pipes hold now is the rest of its output. */
+static void
+job_finish(struct job *j)
+{
+	int unread = 0;
+
+	job_move(j, JOB_DRAIN);
+	if (j->input_fd != -1 && ioctl(j->input_fd, FIONREAD, &unread) == 0 &&
+	    unread > 0 && !j->pty)
+		j->result.input_used -= (uint64_t)unread;
+	input_close(j);
+	for (int i = 0; i < 2; i++) {
+		struct stream *s = &j->streams[i];
+
+		if (s->ready == NULL)
+			continue;
+		if (j->pty || ioctl(s->fd, FIONREAD, &s->left) == -1)
+			s->left = INT32_MAX;
+		if (s->left == 0)
+			stream_close(s);
+	}
+	job_end_if_drained(j);
+}
+
+static void
+job_end_if_drained(struct job *j)
+{
+	char report[JOB_REPORT_MAX];
+	struct jobs *js = j->jobs;
+
+	if (j->state != JOB_DRAIN || j->streams[0].ready != NULL ||
+	    j->streams[1].ready != NULL)
+		return;
+	read_report(j, report);
+	job_move(j, JOB_ENDED);
+	j->on->ended(&j->result, j->arg);
+	job_free(j);
+	if (js->done != NULL && jobs_all_kept(js)) {
+		js->done(js->done_arg);
+		js->done = NULL;
+	}
+}
+
+/* To everything the job has started; returns how many there were. */
+static size_t
+job_signal_all(struct job *j, int sig)
+{
+	if (j->cgroup.path[0] != '\0' && sig != SIGTERM) {
+		if (sig == SIGKILL)
+			cgroup_kill(&j->cgroup);
+		return cgroup_is_empty(&j->cgroup) ? 0 : 1;
+	}
+	return proctree_signal(j->pid, sig);
+}
+
+static void
+read_report(struct job *j, char buf[JOB_REPORT_MAX])
+{
+	ssize_t n;
+
+	/* Non-blocking: a process in the background may hold it open. */
+	n = read(j->report, buf, JOB_REPORT_MAX - 1);
+	buf[n > 0 ? n : 0] = '\0';
+	j->result.report = buf;
+	j->result.report_size = n > 0 ? (size_t)n : 0;
+}
+
+static void
+stream_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *s = arg;
+	struct job *j = s->job;
+	uint8_t buf[CHUNK];
+	size_t want = sizeof(buf);
+	ssize_t n;
+
+	(void)what;
+	if (j->state == JOB_DRAIN && (size_t)s->left < want)
+		want = (size_t)s->left;
+	n = read(fd, buf, want);
+	if (n == -1 && (errno == EINTR || (errno == EAGAIN &&
+	    (j->state != JOB_DRAIN || j->pty))))
+		return;
+	if (n <= 0) { /* EIO is how a terminal says that all have left */
+		stream_close(s);
+		job_end_if_drained(j);
+		return;
+	}
+	if (!j->on->output((enum job_stream)(s - j->streams), buf, (size_t)n,
+		j->arg))
+		for (int i = 0; i < 2; i++)
+			if (j->streams[i].ready != NULL)
+				event_del(j->streams[i].ready);
+	if (j->state != JOB_DRAIN)
+		return;
+	s->left -= (int)n;
+	if (s->left == 0) {
+		stream_close(s);
+		job_end_if_drained(j);
+	}
+}
+
+static void
+stream_close(struct stream *s)
+{
+	if (s->ready != NULL)
+		event_free(s->ready);
+	s->ready = NULL;
+	io_close(&s->fd);
+}
+
+static void
+input_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct job *j = arg;
+
+	(void)fd;
+	(void)what;
+	input_write(j);
+	if (j->input_state == INPUT_CLOSED ||
+	    evbuffer_get_length(j->input) == 0)
+		j->on->input_taken(j->arg);
+}
+
+static void
+input_write(struct job *j)
+{
+	int n;
+
+	while (evbuffer_get_length(j->input) > 0) {
+		n = evbuffer_write(j->input, j->input_fd);
+		if (n > 0) {
+			j->result.input_used += (uint64_t)n;
+			continue;
+		}
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1 && errno != EAGAIN) {
+			/* EPIPE: it reads no more, which is its affair. */
+			input_close(j);
+			return;
+		}
+		event_add(j->input_ready, NULL);
+		return;
+	}
+	if (j->input_state == INPUT_ENDING)
+		input_close(j);
+}
+
+static void
+input_close(struct job *j)
+{
+	j->input_state = INPUT_CLOSED;
+	if (j->input_ready != NULL)
+		event_free(j->input_ready);
+	j->input_ready = NULL;
+	if (j->input != NULL)
+		evbuffer_drain(j->input, evbuffer_get_length(j->input));
+	io_close(&j->input_fd);
+}

@@ -1,0 +1,70 @@
+/* proctree.c: see proctree.h. */
+#include "nodeagent/proctree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+
+#define DEPTH_MAX 32 /* of sessions below sessions */
+
+static size_t signal_below(pid_t parent, pid_t session, int sig, int depth);
+
+size_t
+proctree_signal(pid_t session, int sig)
+{
+	struct dirent *d;
+	size_t n = 0;
+	DIR *proc;
+
+	if ((proc = opendir("/proc")) == NULL)
+		return 0;
+	while ((d = readdir(proc)) != NULL) {
+		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+
+		/* getsid(2) costs a fraction of reading /proc/PID/stat. */
+		if (pid <= 0 || getsid(pid) != session)
+			continue;
+		/* Children first: once their parent is gone nothing tells
+		 * that they belonged to it. */
+		n += 1 + signal_below(pid, session, sig, DEPTH_MAX);
+		if (sig != 0)
+			kill(pid, sig);
+	}
+	closedir(proc);
+	return n;
+}
+
+/* The children of `parent` that left the session, and all below them. */
+static size_t
+signal_below(pid_t parent, pid_t session, int sig, int depth)
+{
+	char path[64], list[4096], *p = list, *end;
+	size_t n = 0;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent,
+	    (int)parent);
+	if (depth == 0 || (fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return 0;
+	got = io_read_n(fd, list, sizeof(list) - 1);
+	close(fd);
+	list[got > 0 ? got : 0] = '\0';
+	for (;; p = end) {
+		pid_t pid = (pid_t)strtol(p, &end, 10);
+
+		if (end == p)
+			break;
+		if (getsid(pid) == session)
+			continue;
+		n += 1 + signal_below(pid, session, sig, depth - 1);
+		if (sig != 0)
+			kill(pid, sig);
+	}
+	return n;
+}
