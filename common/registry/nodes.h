@@ -46,8 +46,8 @@ extern const struct option_table node_options;
 
 const char *node_state_name(enum node_state); /* "up", "drain" ... */
 int node_state_parse(const char *, enum node_state *, struct err *);
-const struct node_role *node_find_role(
-    const struct node *, const char *role); /* or NULL */
+const struct node_role *node_find_role(const struct node *,
+    const char *role); /* or NULL */
 
 /* A new node with defaults: a fresh UUID, up, weight 1, no roles. */
 void node_init(struct node *, const char *name);
@@ -66,19 +66,19 @@ int nodes_each(struct registry *, node_fn *, void *arg, struct err *);
 int nodes_add(struct registry *, const struct node *, struct err *);
 /* Takes its roles, revokes every certificate of it. */
 int nodes_remove(struct registry *, const char *name, struct err *);
-int nodes_rename(
-    struct registry *, const char *name, const char *to, struct err *);
-int nodes_set_state(
-    struct registry *, const char *name, enum node_state, struct err *);
+int nodes_rename(struct registry *, const char *name, const char *to,
+    struct err *);
+int nodes_set_state(struct registry *, const char *name, enum node_state,
+    struct err *);
 /* "weight", "maxconn" (node_options), "address", "agent_port". */
 int nodes_set(struct registry *, const char *name, const char *option,
     const char *value, struct err *);
 int nodes_set_port(struct registry *, const char *name, const char *role,
     uint16_t port, struct err *); /* 0: the role's own again */
-int nodes_add_role(
-    struct registry *, const char *name, const char *role, struct err *);
-int nodes_remove_role(
-    struct registry *, const char *name, const char *role, struct err *);
+int nodes_add_role(struct registry *, const char *name, const char *role,
+    struct err *);
+int nodes_remove_role(struct registry *, const char *name, const char *role,
+    struct err *);
 
 /* ---- what was seen: kept, but no change of the registry's revision ---- */
 

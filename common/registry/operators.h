@@ -25,8 +25,8 @@ struct operator
 typedef int operator_fn(const struct operator*, void *arg);
 
 /* ERR_NO_TARGET with a "did you mean". */
-int operators_get(
-    struct registry *, const char *name, struct operator*, struct err *);
+int operators_get(struct registry *, const char *name, struct operator*,
+    struct err *);
 int operators_each(struct registry *, operator_fn *, void *arg, struct err *);
 
 /* Each is one change.  ERR_CONFLICT: the name is taken. */

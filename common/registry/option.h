@@ -44,7 +44,7 @@ struct option {
 	const char *unit, *help;
 };
 
-#define OPTION_FIELD(type, member)                                             \
+#define OPTION_FIELD(type, member) \
 	offsetof(struct type, member), sizeof(((struct type *)0)->member)
 
 struct option_table {
@@ -54,8 +54,8 @@ struct option_table {
 };
 
 /* The row, or NULL and ERR_USAGE with a "did you mean". */
-const struct option *option_find(
-    const struct option_table *, const char *name, struct err *);
+const struct option *option_find(const struct option_table *, const char *name,
+    struct err *);
 
 /* Sets every field to its default. */
 void option_defaults(const struct option_table *, void *object);
@@ -65,8 +65,8 @@ int option_set(const struct option_table *, void *object, const char *name,
     const char *text, struct err *);
 
 /* The field as canonical text: what option_set() takes. */
-void option_text(
-    const struct option *, const void *object, char text[OPTION_TEXT_MAX]);
+void option_text(const struct option *, const void *object,
+    char text[OPTION_TEXT_MAX]);
 bool option_is_default(const struct option *, const void *object);
 
 /* "1..65535", "on|off", "500ms..1h, or none": the rule, for help. */
@@ -75,7 +75,7 @@ void option_rule(const struct option *, char *buf, size_t size);
 /* The fields that are not at their default, as an object of strings (the
  * caller's), and back; unknown names are skipped (a newer master's). */
 json_t *option_to_json(const struct option_table *, const void *object);
-int option_from_json(
-    const struct option_table *, void *object, const json_t *, struct err *);
+int option_from_json(const struct option_table *, void *object, const json_t *,
+    struct err *);
 
 #endif

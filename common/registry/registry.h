@@ -29,8 +29,8 @@ struct registry;
  * the predefined roles, and opens it for writing.  An existing file is
  * refused.  NULL on failure, and nothing is left.
  */
-struct registry *registry_create(
-    const char *path, const char *cluster_name, struct err *);
+struct registry *registry_create(const char *path, const char *cluster_name,
+    struct err *);
 
 /*
  * Opens an existing one; REGISTRY_WRITE brings an older schema up to date.
@@ -38,8 +38,8 @@ struct registry *registry_create(
  * registry or damaged; ERR_BUSY: another writer held it too long; ERR_LOCAL:
  * anything else (missing, no permission, disk full).
  */
-struct registry *registry_open(
-    const char *path, enum registry_mode, struct err *);
+struct registry *registry_open(const char *path, enum registry_mode,
+    struct err *);
 void registry_close(struct registry *);
 
 /* Borrowed for the life of the handle. */

@@ -39,11 +39,11 @@ int roster_write(struct registry *, const uint8_t *secret, int64_t now_s,
  * or damaged; ERR_LOCAL: cannot be read.  A file replaced meanwhile does not
  * disturb an open one.
  */
-struct roster *roster_open(
-    const char *path, const uint8_t authority[KEY_SIZE], struct err *);
+struct roster *roster_open(const char *path, const uint8_t authority[KEY_SIZE],
+    struct err *);
 /* The same from a descriptor, which it takes. */
-struct roster *roster_open_fd(
-    int fd, const uint8_t authority[KEY_SIZE], struct err *);
+struct roster *roster_open_fd(int fd, const uint8_t authority[KEY_SIZE],
+    struct err *);
 void roster_close(struct roster *);
 
 const char *roster_cluster_uuid(const struct roster *);
@@ -53,16 +53,16 @@ int64_t roster_signed_at_s(const struct roster *);
 size_t roster_size(const struct roster *);
 /* Reads raw bytes at an offset, to send them on.  Returns how many, 0 at the
  * end. */
-ssize_t roster_read(
-    struct roster *, size_t offset, void *buf, size_t size, struct err *);
+ssize_t roster_read(struct roster *, size_t offset, void *buf, size_t size,
+    struct err *);
 
 /* Walks.  fn returns non-zero to stop; the walk returns that.  -1 with
  * ERR_CORRUPT for a line that breaks the form. */
 int roster_each_node(struct roster *, node_fn *, void *arg, struct err *);
 int roster_each_role(struct roster *, role_fn *, void *arg, struct err *);
 int roster_each_site(struct roster *, site_fn *, void *arg, struct err *);
-int roster_each_operator(
-    struct roster *, operator_fn *, void *arg, struct err *);
+int roster_each_operator(struct roster *, operator_fn *, void *arg,
+    struct err *);
 int roster_each_revoked(struct roster *,
     int (*fn)(uint64_t serial, int64_t not_after_s, void *arg), void *arg,
     struct err *);
@@ -70,12 +70,12 @@ int roster_settings(struct roster *, struct settings *, struct err *);
 
 /* One node: by name, key or IP (ports aside; the first of several).
  * ERR_NO_TARGET (by name: with a "did you mean"). */
-int roster_get_node(
-    struct roster *, const char *name, struct node *, struct err *);
-int roster_get_node_key(
-    struct roster *, const uint8_t key[KEY_SIZE], struct node *, struct err *);
-int roster_get_node_addr(
-    struct roster *, const struct addr *, struct node *, struct err *);
+int roster_get_node(struct roster *, const char *name, struct node *,
+    struct err *);
+int roster_get_node_key(struct roster *, const uint8_t key[KEY_SIZE],
+    struct node *, struct err *);
+int roster_get_node_addr(struct roster *, const struct addr *, struct node *,
+    struct err *);
 
 /* ---- receiving one ---------------------------------------------------- */
 
@@ -85,8 +85,8 @@ int roster_get_node_addr(
  */
 struct roster_intake;
 struct roster_intake *roster_intake_new(const char *path, struct err *);
-int roster_intake_add(
-    struct roster_intake *, const void *bytes, size_t size, struct err *);
+int roster_intake_add(struct roster_intake *, const void *bytes, size_t size,
+    struct err *);
 void roster_intake_free(struct roster_intake *);
 
 /*

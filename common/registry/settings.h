@@ -46,8 +46,8 @@ extern const struct option_table settings_table;
 int settings_load(struct registry *, struct settings *, struct err *);
 
 /* One change.  ERR_USAGE: unknown key (did you mean), or the broken rule. */
-int settings_set(
-    struct registry *, const char *key, const char *value, struct err *);
+int settings_set(struct registry *, const char *key, const char *value,
+    struct err *);
 int settings_reset(struct registry *, const char *key, struct err *);
 
 #endif

@@ -54,12 +54,12 @@ int sites_count(struct registry *, int64_t *n, struct err *);
 int sites_add(struct registry *, const struct site *, struct err *);
 int sites_set(struct registry *, const char *name, const char *option,
     const char *value, struct err *);
-int sites_enable(
-    struct registry *, const char *name, bool enabled, struct err *);
-int sites_add_alias(
-    struct registry *, const char *name, const char *host, struct err *);
-int sites_remove_alias(
-    struct registry *, const char *name, const char *host, struct err *);
+int sites_enable(struct registry *, const char *name, bool enabled,
+    struct err *);
+int sites_add_alias(struct registry *, const char *name, const char *host,
+    struct err *);
+int sites_remove_alias(struct registry *, const char *name, const char *host,
+    struct err *);
 int sites_remove(struct registry *, const char *name, struct err *);
 
 #endif

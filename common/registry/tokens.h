@@ -37,8 +37,8 @@ int tokens_add(struct registry *, const struct token_row *, struct err *);
 int tokens_get(struct registry *, const uint8_t id[TOKEN_ID_SIZE],
     struct token_row *, struct err *);
 int tokens_each(struct registry *, token_fn *, void *arg, struct err *);
-int tokens_revoke(
-    struct registry *, const uint8_t id[TOKEN_ID_SIZE], struct err *);
+int tokens_revoke(struct registry *, const uint8_t id[TOKEN_ID_SIZE],
+    struct err *);
 
 /* ---- joining ---------------------------------------------------------- */
 
@@ -70,8 +70,8 @@ int join_node(struct registry *, const struct join *, struct node *,
     enum join_status *, struct err *);
 
 /* The same for an operator's token. */
-int join_operator(
-    struct registry *, const struct join *, struct operator*, struct err *);
+int join_operator(struct registry *, const struct join *, struct operator*,
+    struct err *);
 
 /* ---- who waits, and who was refused ----------------------------------- */
 
@@ -91,8 +91,8 @@ int pending_approve(struct registry *, const char *name, struct err *);
 int pending_reject(struct registry *, const char *name, struct err *);
 
 /* Joins refused for a name that has another key; the newest first. */
-int conflicts_each(
-    struct registry *, join_request_fn *, void *arg, struct err *);
+int conflicts_each(struct registry *, join_request_fn *, void *arg,
+    struct err *);
 int conflicts_clear(struct registry *, const char *name, struct err *);
 
 #endif

@@ -1,0 +1,195 @@
+/* change.c: transactions, the revision and the change log; see
+ * registry.h. */
+#include "common/registry/registry.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/registry/db.h"
+
+#define CHANGES_KEPT 100000 /* rows of the change log */
+
+static int begin(struct registry *, struct err *);
+static int log_change(struct registry *, struct err *);
+static int commit(struct registry *, struct err *);
+static int run_savepoint(struct registry *, const char *verb, struct err *);
+
+int
+registry_revision(struct registry *r, int64_t *revision, struct err *e)
+{
+	static const char sql[] = "SELECT revision FROM cluster";
+
+	return db_int(r, e, revision, sql) == -1 ? -1 : 0;
+}
+
+int
+registry_begin(struct registry *r, struct err *e, const char *what, ...)
+{
+	va_list ap;
+
+	if (begin(r, e) == -1)
+		return -1;
+	if (r->depth == 1) {
+		va_start(ap, what);
+		vsnprintf(r->what, sizeof(r->what), what, ap);
+		va_end(ap);
+	}
+	return 0;
+}
+
+int
+db_begin_note(struct registry *r, struct err *e)
+{
+	return begin(r, e);
+}
+
+int
+registry_end(struct registry *r, int rv, struct err *e)
+{
+	assert(r->depth > 0);
+	if (r->depth > 1) {
+		struct err ignored;
+
+		if (rv != 0)
+			run_savepoint(r, "ROLLBACK TO", &ignored);
+		if (run_savepoint(r, "RELEASE", rv == 0 ? e : &ignored) == -1)
+			rv = rv == 0 ? -1 : rv;
+		r->depth--;
+		return rv;
+	}
+	if (rv == 0 && (log_change(r, e) == -1 || commit(r, e) == -1))
+		rv = -1;
+	/* A full disk may have ended the transaction already. */
+	if (rv != 0 && !sqlite3_get_autocommit(r->db))
+		sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+	r->depth = 0;
+	return rv;
+}
+
+int
+registry_snapshot(struct registry *r, struct err *e)
+{
+	static const char sql[] = "SELECT revision FROM cluster";
+	int64_t revision;
+
+	if (r->depth > 0 || r->n_snapshots > 0) {
+		r->n_snapshots++;
+		return 0;
+	}
+	if (sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		return db_error(r, e);
+	/* The first read is what fixes the state. */
+	if (db_int(r, e, &revision, sql) == -1) {
+		sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+		return -1;
+	}
+	r->n_snapshots = 1;
+	return 0;
+}
+
+void
+registry_snapshot_end(struct registry *r)
+{
+	assert(r->n_snapshots > 0);
+	if (--r->n_snapshots == 0 && r->depth == 0)
+		sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int
+registry_changes(struct registry *r, size_t n,
+    int (*fn)(const struct change *, void *arg), void *arg, struct err *e)
+{
+	static const char sql[] =
+	    "SELECT revision, at_ms, who, what FROM changes "
+	    "ORDER BY revision DESC LIMIT ?";
+	struct rows q;
+	int rv;
+
+	if (rows_open(&q, r, e, sql, INT(n)) == -1)
+		return -1;
+	while ((rv = rows_next(&q, e)) == 1) {
+		struct change c;
+
+		c.revision = row_int(&q);
+		c.at_ms = row_int(&q);
+		c.who = row_text_borrow(&q);
+		c.what = row_text_borrow(&q);
+		if ((rv = fn(&c, arg)) != 0)
+			break;
+	}
+	rows_close(&q);
+	return rv;
+}
+
+static int
+begin(struct registry *r, struct err *e)
+{
+	assert(r->n_snapshots == 0 || r->depth > 0);
+	if (r->depth > 0) {
+		/* SQLite undid all of it (a full disk), and the caller went
+		 * on: a save point would now begin a transaction. */
+		if (sqlite3_get_autocommit(r->db))
+			return err_set(e, ERR_LOCAL,
+			    "registry %s: the change was undone already",
+			    r->path);
+		r->depth++;
+		if (run_savepoint(r, "SAVEPOINT", e) == 0)
+			return 0;
+		r->depth--;
+		return -1;
+	}
+	if (r->mode == REGISTRY_READ)
+		return err_set(e, ERR_LOCAL,
+		    "registry %s is open for reading only", r->path);
+	if (sqlite3_exec(r->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) !=
+	    SQLITE_OK)
+		return db_error(r, e);
+	r->depth = 1;
+	r->what[0] = '\0';
+	r->changes_before = sqlite3_total_changes64(r->db);
+	return 0;
+}
+
+/* What changed no row is no change, and what has no words is a note. */
+static int
+log_change(struct registry *r, struct err *e)
+{
+	static const char bump[] = "UPDATE cluster SET revision = revision + 1";
+	static const char log[] =
+	    "INSERT INTO changes (revision, at_ms, who, what) "
+	    "SELECT revision, ?, ?, ? FROM cluster";
+	static const char forget[] = "DELETE FROM changes WHERE revision <= "
+				     "(SELECT revision FROM cluster) - ?";
+
+	if (r->what[0] == '\0' ||
+	    sqlite3_total_changes64(r->db) == r->changes_before)
+		return 0;
+	if (db_run(r, e, bump) == -1 ||
+	    db_run(r, e, log, INT(clock_wall_ms()), TEXT(r->actor),
+		TEXT(r->what)) == -1)
+		return -1;
+	return db_run(r, e, forget, INT(CHANGES_KEPT));
+}
+
+static int
+commit(struct registry *r, struct err *e)
+{
+	if (sqlite3_exec(r->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		return db_error(r, e);
+	return 0;
+}
+
+/* Nested changes are save points named by their depth. */
+static int
+run_savepoint(struct registry *r, const char *verb, struct err *e)
+{
+	char sql[48];
+
+	snprintf(sql, sizeof(sql), "%s c%u", verb, r->depth);
+	if (sqlite3_exec(r->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return db_error(r, e);
+	return 0;
+}
