@@ -6,8 +6,8 @@
  * over all workers without a round trip.  They take now_ms and return an
  * action; nothing here knows a socket.
  */
-#ifndef PROXYD_BALANCE_H
-#define PROXYD_BALANCE_H
+#ifndef MUSTER_BALANCE_H
+#define MUSTER_BALANCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *
  * One queue a role and worker.  Entries are embedded in whatever waits.
  */
-#ifndef PROXYD_QUEUE_H
-#define PROXYD_QUEUE_H
+#ifndef MUSTER_QUEUE_H
+#define MUSTER_QUEUE_H
 
 #include <sys/queue.h>
 #include <stdbool.h>

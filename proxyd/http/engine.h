@@ -3,8 +3,8 @@
  * connections to nodes.  The worker process around it owns the event loop,
  * maps snapshots and the scoreboard, and says when to drain.
  */
-#ifndef PROXYD_ENGINE_H
-#define PROXYD_ENGINE_H
+#ifndef MUSTER_ENGINE_H
+#define MUSTER_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

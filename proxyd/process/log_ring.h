@@ -4,8 +4,8 @@
  * the line and counts it (sb_worker.log_dropped).  Lines in the ring survive
  * the worker.
  */
-#ifndef PROXYD_LOG_RING_H
-#define PROXYD_LOG_RING_H
+#ifndef MUSTER_LOG_RING_H
+#define MUSTER_LOG_RING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -11,8 +11,8 @@
  * So no count can leak: when a worker dies its cells are zeroed.  Everything
  * else only grows, by relaxed atomic additions.
  */
-#ifndef PROXYD_SCOREBOARD_H
-#define PROXYD_SCOREBOARD_H
+#ifndef MUSTER_SCOREBOARD_H
+#define MUSTER_SCOREBOARD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -8,8 +8,8 @@
  * whose rows the records here name.  Look-ups take no lock and do not grow
  * with the number of sites.
  */
-#ifndef PROXYD_SNAPSHOT_H
-#define PROXYD_SNAPSHOT_H
+#ifndef MUSTER_SNAPSHOT_H
+#define MUSTER_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +18,7 @@
 #include "common/base/addr.h"
 #include "common/base/err.h"
 
+#define SNAP_MAGIC   "mstrsnap" /* 8 bytes, no NUL */
 #define SNAP_VERSION 1
 #define SNAP_NONE    UINT32_MAX /* no such row, site, role */
 
@@ -122,6 +123,13 @@ struct snap_settings {
 	struct snap_text via;	     /* our name in Via */
 };
 
+/* A slot of the host table: open addressing, by snapshot_hash(). */
+struct snap_host {
+	uint64_t hash;
+	struct snap_text pattern; /* "a.b", ".b" for "*.b"; len 0: free */
+	uint32_t site;
+};
+
 /* Where the image begins.  Only snapshot.c and snapshot_plan.c look into the
  * tables by hand. */
 struct snap_head {
@@ -173,6 +181,15 @@ const struct snap_site *snapshot_site(const struct snapshot *, uint32_t);
 
 /* Never NULL; "" for none. */
 const char *snapshot_text(const struct snapshot *, struct snap_text);
+
+/* One step of the hash of host names, which runs from the last byte to the
+ * first, so that one pass yields the hashes of all suffixes too. */
+static inline uint64_t
+snapshot_hash(uint64_t hash, char c)
+{
+	return (hash ^ (unsigned char)c) * 0x100000001b3;
+}
+#define SNAP_HASH_START 0xcbf29ce484222325
 
 /* Whether a peer's word on X-Forwarded-* and X-Request-Id is believed. */
 bool snapshot_trusts(const struct snapshot *, const struct addr *);

@@ -5,8 +5,8 @@
  * Texts are copied; numbers are the caller's to have checked.  Whoever reads
  * the registry or the roster is above this; this knows neither.
  */
-#ifndef PROXYD_SNAPSHOT_PLAN_H
-#define PROXYD_SNAPSHOT_PLAN_H
+#ifndef MUSTER_SNAPSHOT_PLAN_H
+#define MUSTER_SNAPSHOT_PLAN_H
 
 #include "proxyd/process/snapshot.h"
 

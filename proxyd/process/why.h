@@ -3,8 +3,8 @@
  * retries, 502s and 503s.  One table: the word stands in logs, metrics and
  * the X-Muster-Why field.
  */
-#ifndef PROXYD_WHY_H
-#define PROXYD_WHY_H
+#ifndef MUSTER_WHY_H
+#define MUSTER_WHY_H
 
 /* X(name, status, word): the status we answer with; 0 where none is sent. */
 #define WHY_TABLE(X)                                 \

@@ -1,0 +1,466 @@
+/*
+ * scoreboard.c: see scoreboard.h.
+ *
+ * The mapping: head, worker rows, target rows, account rows, and two open
+ * addressing indexes (row numbers plus one) that only the master reads.
+ */
+#include "proxyd/process/scoreboard.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+
+#define MAGIC "mstrbord" /* 8 bytes, no NUL */
+#define LINE  64	 /* bytes of a cache line */
+
+static int map(struct scoreboard *, uint64_t size, struct err *);
+static bool sound(const struct sb_head *, uint64_t size);
+
+static uint32_t
+lines(size_t n)
+{
+	return (uint32_t)((n + LINE - 1) / LINE * LINE);
+}
+
+static uint32_t
+index_size(uint32_t rows)
+{
+	uint32_t n = 16;
+
+	while (n < rows * 2)
+		n *= 2;
+	return n;
+}
+
+/* Where the tables stand. */
+static uint64_t
+workers_at(void)
+{
+	return lines(sizeof(struct sb_head));
+}
+
+static uint64_t
+targets_at(const struct sb_head *h)
+{
+	return workers_at() + (uint64_t)h->n_slots * h->worker_size;
+}
+
+static uint64_t
+accounts_at(const struct sb_head *h)
+{
+	return targets_at(h) + (uint64_t)h->n_targets * h->target_size;
+}
+
+static uint64_t
+indexes_at(const struct sb_head *h)
+{
+	return accounts_at(h) + (uint64_t)h->n_accounts * h->account_size;
+}
+
+static void
+set_sizes(struct sb_head *h, uint32_t n_slots, uint32_t n_targets,
+    uint32_t n_accounts)
+{
+	uint32_t cells = n_slots * (uint32_t)sizeof(uint32_t);
+
+	memcpy(h->magic, MAGIC, sizeof(h->magic));
+	h->version = SB_VERSION;
+	h->n_slots = n_slots;
+	h->n_targets = n_targets;
+	h->n_accounts = n_accounts;
+	h->worker_size = lines(sizeof(struct sb_worker));
+	h->target_size = lines(sizeof(struct sb_target) + cells);
+	h->account_size = lines(sizeof(struct sb_account) + cells);
+	h->size = indexes_at(h) +
+	    sizeof(uint32_t) *
+		((uint64_t)index_size(n_targets) + index_size(n_accounts));
+}
+
+int
+scoreboard_create(struct scoreboard *sb, uint32_t n_slots, uint32_t n_targets,
+    uint32_t n_accounts, struct err *e)
+{
+	struct scoreboard s = { NULL, -1 };
+	struct sb_head h = { 0 };
+
+	if (n_slots == 0 || n_slots > 1024 || n_targets > 1 << 20 ||
+	    n_accounts > 1 << 24)
+		return err_set(e, ERR_LOCAL,
+		    "a scoreboard of %u workers, %u "
+		    "targets, %u accounts is too large",
+		    n_slots, n_targets, n_accounts);
+	set_sizes(&h, n_slots, n_targets, n_accounts);
+	if ((s.fd = memfd_create("muster-scoreboard", MFD_CLOEXEC)) == -1 ||
+	    ftruncate(s.fd, (off_t)h.size) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot make the scoreboard");
+		io_close(&s.fd);
+		return -1;
+	}
+	if (map(&s, h.size, e) == -1) {
+		io_close(&s.fd);
+		return -1;
+	}
+	*s.head = h;
+	*sb = s;
+	return 0;
+}
+
+int
+scoreboard_map(struct scoreboard *sb, int fd, struct err *e)
+{
+	struct scoreboard s = { NULL, fd };
+	struct stat st;
+
+	if (fstat(fd, &st) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot stat the scoreboard");
+		goto fail;
+	}
+	if ((size_t)st.st_size < sizeof(struct sb_head)) {
+		err_set(e, ERR_VERSION, "the scoreboard is cut off");
+		goto fail;
+	}
+	if (map(&s, (uint64_t)st.st_size, e) == -1)
+		goto fail;
+	if (!sound(s.head, (uint64_t)st.st_size)) {
+		munmap(s.head, (size_t)st.st_size);
+		err_set(e, ERR_VERSION, "the scoreboard is not of version %d",
+		    SB_VERSION);
+		goto fail;
+	}
+	*sb = s;
+	return 0;
+fail:
+	close(fd);
+	return -1;
+}
+
+void
+scoreboard_unmap(struct scoreboard *sb)
+{
+	if (sb->head != NULL)
+		munmap(sb->head, sb->head->size);
+	sb->head = NULL;
+	io_close(&sb->fd);
+}
+
+struct sb_target *
+sb_target(const struct scoreboard *sb, uint32_t row)
+{
+	return (void *)((char *)sb->head + targets_at(sb->head) +
+	    (uint64_t)row * sb->head->target_size);
+}
+
+struct sb_account *
+sb_account(const struct scoreboard *sb, uint32_t row)
+{
+	return (void *)((char *)sb->head + accounts_at(sb->head) +
+	    (uint64_t)row * sb->head->account_size);
+}
+
+struct sb_worker *
+sb_worker(const struct scoreboard *sb, uint32_t slot)
+{
+	return (void *)((char *)sb->head + workers_at() +
+	    (uint64_t)slot * sb->head->worker_size);
+}
+
+/* --- rows: found by an index, taken from the end or from what was given
+ * back.  A row given back leaves its slot in the index as a gravestone: the
+ * slot still names the row, whose key no longer matches. */
+
+static uint64_t
+key_hash(int64_t a, int64_t b)
+{
+	uint64_t h =
+	    (uint64_t)a * 0x9e3779b97f4a7c15 ^ (uint64_t)b * 0xc2b2ae3d27d4eb4f;
+
+	h ^= h >> 29;
+	return h * 0x9e3779b97f4a7c15 >> 16;
+}
+
+struct index {
+	uint32_t *slots;
+	uint32_t mask;
+	_Atomic uint32_t *used;
+	uint32_t room;
+	bool (
+	    *is)(const struct scoreboard *, uint32_t row, int64_t a, int64_t b);
+	void (*set)(const struct scoreboard *, uint32_t row, int64_t a,
+	    int64_t b);
+};
+
+static bool
+target_is(const struct scoreboard *sb, uint32_t row, int64_t node, int64_t role)
+{
+	struct sb_target *t = sb_target(sb, row);
+
+	return t->node_id == node && t->role_id == role;
+}
+
+static void
+target_set(const struct scoreboard *sb, uint32_t row, int64_t node,
+    int64_t role)
+{
+	struct sb_target *t = sb_target(sb, row);
+
+	memset((void *)t, 0, sb->head->target_size);
+	t->node_id = node;
+	t->role_id = role;
+}
+
+static bool
+account_is(const struct scoreboard *sb, uint32_t row, int64_t kind, int64_t id)
+{
+	struct sb_account *a = sb_account(sb, row);
+
+	return a->kind == (uint32_t)kind && a->id == id;
+}
+
+static void
+account_set(const struct scoreboard *sb, uint32_t row, int64_t kind, int64_t id)
+{
+	struct sb_account *a = sb_account(sb, row);
+
+	memset((void *)a, 0, sb->head->account_size);
+	a->id = id;
+	a->kind = (uint32_t)kind;
+}
+
+static struct index
+target_index(const struct scoreboard *sb)
+{
+	struct sb_head *h = sb->head;
+
+	return (struct index){ (void *)((char *)h + indexes_at(h)),
+		index_size(h->n_targets) - 1, &h->used_targets, h->n_targets,
+		target_is, target_set };
+}
+
+static struct index
+account_index(const struct scoreboard *sb)
+{
+	struct sb_head *h = sb->head;
+	uint32_t *slots = (void *)((char *)h + indexes_at(h));
+
+	return (struct index){ slots + index_size(h->n_targets),
+		index_size(h->n_accounts) - 1, &h->used_accounts, h->n_accounts,
+		account_is, account_set };
+}
+
+static uint32_t
+row_of(struct scoreboard *sb, struct index x, int64_t a, int64_t b)
+{
+	uint32_t i = (uint32_t)key_hash(a, b) & x.mask, gravestone = SB_NONE;
+	uint32_t row;
+
+	for (; x.slots[i] != 0; i = (i + 1) & x.mask) {
+		row = x.slots[i] - 1;
+		if (x.is(sb, row, a, b))
+			return row;
+		if (gravestone == SB_NONE && x.is(sb, row, 0, 0))
+			gravestone = i;
+	}
+	if (gravestone != SB_NONE) {
+		i = gravestone;
+		row = x.slots[i] - 1;
+	} else if ((row = *x.used) < x.room) {
+		(*x.used)++;
+	} else {
+		return SB_NONE;
+	}
+	x.set(sb, row, a, b);
+	x.slots[i] = row + 1;
+	return row;
+}
+
+uint32_t
+sb_target_row(struct scoreboard *sb, int64_t node_id, int64_t role_id)
+{
+	return row_of(sb, target_index(sb), node_id, role_id);
+}
+
+uint32_t
+sb_account_row(struct scoreboard *sb, enum sb_account_kind kind, int64_t id)
+{
+	return row_of(sb, account_index(sb), (int64_t)kind, id);
+}
+
+bool
+sb_target_forget(struct scoreboard *sb, uint32_t row)
+{
+	if (sb_active(sb, sb_target(sb, row)->active) > 0)
+		return false;
+	target_set(sb, row, 0, 0);
+	return true;
+}
+
+bool
+sb_account_forget(struct scoreboard *sb, uint32_t row)
+{
+	if (sb_active(sb, sb_account(sb, row)->active) > 0)
+		return false;
+	account_set(sb, row, 0, 0);
+	return true;
+}
+
+uint32_t
+sb_slot_take(struct scoreboard *sb, int32_t pid, int64_t now_ms)
+{
+	for (uint32_t slot = 0; slot < sb->head->n_slots; slot++) {
+		struct sb_worker *w = sb_worker(sb, slot);
+
+		if (w->state != SB_FREE)
+			continue;
+		memset((void *)w, 0, sizeof(*w));
+		w->pid = pid;
+		w->started_ms = w->beat_ms = now_ms;
+		if (sb->head->used_slots <= slot)
+			sb->head->used_slots = slot + 1;
+		w->state = SB_STARTING;
+		return slot;
+	}
+	return SB_NONE;
+}
+
+void
+sb_slot_heal(struct scoreboard *sb, uint32_t slot)
+{
+	for (uint32_t i = 0; i < sb->head->used_targets; i++)
+		sb_target(sb, i)->active[slot] = 0;
+	for (uint32_t i = 0; i < sb->head->used_accounts; i++)
+		sb_account(sb, i)->active[slot] = 0;
+	sb_worker(sb, slot)->state = SB_FREE;
+}
+
+/* --- counting */
+
+void
+sb_hold(_Atomic uint32_t *cells, uint32_t slot)
+{
+	uint32_t n = atomic_load_explicit(&cells[slot], memory_order_relaxed);
+
+	atomic_store_explicit(&cells[slot], n + 1, memory_order_relaxed);
+}
+
+void
+sb_release(_Atomic uint32_t *cells, uint32_t slot)
+{
+	uint32_t n = atomic_load_explicit(&cells[slot], memory_order_relaxed);
+
+	atomic_store_explicit(&cells[slot], n - 1, memory_order_relaxed);
+}
+
+uint32_t
+sb_active(const struct scoreboard *sb, _Atomic uint32_t *cells)
+{
+	uint32_t n =
+	    atomic_load_explicit(&sb->head->used_slots, memory_order_relaxed);
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += atomic_load_explicit(&cells[i], memory_order_relaxed);
+	return sum;
+}
+
+bool
+sb_hold_below(const struct scoreboard *sb, _Atomic uint32_t *cells,
+    uint32_t slot, uint32_t max)
+{
+	sb_hold(cells, slot);
+	if (max == 0)
+		return true;
+	/* Ours must be seen before we look at the others', or two workers
+	 * could both take the last place. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (sb_active(sb, cells) <= max)
+		return true;
+	sb_release(cells, slot);
+	return false;
+}
+
+/* Four steps an octave: the top bits of us / 16. */
+static unsigned
+step_of(uint64_t us)
+{
+	unsigned octave, step;
+
+	if (us < 16)
+		return 0;
+	octave = 63 - (unsigned)__builtin_clzll(us);
+	step = (octave - 4) * 4 + (unsigned)(us >> (octave - 2) & 3) + 1;
+	return step < SB_LATENCY_STEPS ? step : SB_LATENCY_STEPS - 1;
+}
+
+/* The upper end of a step. */
+static uint64_t
+step_us(unsigned step)
+{
+	if (step == 0)
+		return 16;
+	return (uint64_t)(5 + (step - 1) % 4) << (step - 1) / 4 << 2;
+}
+
+void
+sb_latency(struct sb_target *t, uint64_t us)
+{
+	uint32_t average =
+	    atomic_load_explicit(&t->average_us, memory_order_relaxed);
+	uint32_t now = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+
+	/* Moves by 1/16 of the difference. */
+	average = average == 0 ? now : average - average / 16 + now / 16;
+	atomic_store_explicit(&t->average_us, average, memory_order_relaxed);
+	sb_add(&t->latency_us, us);
+	sb_add(&t->steps[step_of(us)], 1);
+}
+
+uint64_t
+sb_percentile(const uint64_t counts[SB_LATENCY_STEPS], unsigned percent)
+{
+	uint64_t all = 0, below = 0, wanted;
+
+	for (unsigned i = 0; i < SB_LATENCY_STEPS; i++)
+		all += counts[i];
+	if (all == 0)
+		return 0;
+	wanted = (all * percent + 99) / 100;
+	for (unsigned i = 0; i < SB_LATENCY_STEPS; i++)
+		if ((below += counts[i]) >= wanted)
+			return step_us(i);
+	return step_us(SB_LATENCY_STEPS - 1);
+}
+
+static int
+map(struct scoreboard *sb, uint64_t size, struct err *e)
+{
+	void *p =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, sb->fd, 0);
+
+	if (p == MAP_FAILED)
+		return err_errno(e, ERR_LOCAL, "cannot map the scoreboard");
+	sb->head = p;
+	return 0;
+}
+
+/* Whether a predecessor's has the very layout this binary would make. */
+static bool
+sound(const struct sb_head *h, uint64_t size)
+{
+	struct sb_head want = { 0 };
+
+	if (memcmp(h->magic, MAGIC, sizeof(h->magic)) != 0 ||
+	    h->version != SB_VERSION || h->n_slots == 0 || h->n_slots > 1024 ||
+	    h->n_targets > 1 << 20 || h->n_accounts > 1 << 24)
+		return false;
+	set_sizes(&want, h->n_slots, h->n_targets, h->n_accounts);
+	return want.size == h->size && h->size == size &&
+	    want.worker_size == h->worker_size &&
+	    want.target_size == h->target_size &&
+	    want.account_size == h->account_size &&
+	    h->used_slots <= h->n_slots && h->used_targets <= h->n_targets &&
+	    h->used_accounts <= h->n_accounts;
+}
