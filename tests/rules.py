@@ -17,7 +17,7 @@ FUNCTION_LINES_MAX = 100
 # (what is looked for, in programs only, an argument that makes it right,
 #  the rule)
 CALLS = [
-    (r"strcpy|strcat|stpcpy|sprintf|vsprintf|gets|alloca", False, None,
+    (r"strcpy|strcat|sprintf|vsprintf|gets|alloca", False, None,
      "no copy without a bound"),
     (r"system|popen|wordexp", False, None,
      "no shell"),
@@ -114,9 +114,9 @@ def check_form(path, raw):
     name = path.name
     if not re.match(rf"/\*\s*(\*\s*)?{re.escape(name)}: ", raw):
         tell(path, 1, f"opens with /* {name}: ... */")
-    if path.suffix == ".h" and not re.search(r"^#ifndef MUSTER_\w+_H$", raw,
+    if path.suffix == ".h" and not re.search(r"^#ifndef [A-Z0-9_]+_H$", raw,
                                              re.M):
-        tell(path, 1, "a header has a guard MUSTER_NAME_H")
+        tell(path, 1, "a header has a guard FOLDER_NAME_H")
     start = None
     for n, line in enumerate(lines, 1):
         if re.match(r"[a-z_]\w*\(", line):

@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+"""exec: `true` on 128 nodes beside clush and pdsh over ssh, and on many
+agents that all run here, each a process with its own state and address.
+
+usage: bench_exec.py [--nodes 128] [--agents 1000] [--rounds 5]
+"""
+
+import argparse
+import concurrent.futures
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import muster
+from measure import Table, median, megabytes, rounds, timed
+from sshd import Sshd
+
+
+class WideNet(muster.Net):
+    """127.X.0.0/16 instead of a /24."""
+
+    def address(self):
+        self.last += 1
+        a, b, _ = self.prefix.split(".")
+        return f"{a}.{b}.{self.last // 250}.{self.last % 250 + 1}"
+
+
+def make_cluster(tmp, n):
+    """A master and n agents, all running."""
+    cluster = muster.Cluster(tmp)
+    cluster.net.close()
+    cluster.net = WideNet()
+    cluster.init()
+    token = cluster.token("--role", "worker_http", "--uses", str(n))
+
+    def add(i):
+        cluster.join(token, f"n{i:04d}")
+        if i % 50 == 0:
+            print(f"  {i} agents", end="\r", file=sys.stderr)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(1, n + 1)))
+    return cluster
+
+
+def exec_on(cluster, nodes, agents):
+    argv = cluster.ctl_argv("exec", "--fanout", str(agents), "-n", nodes,
+                            "true")
+    return lambda: timed(*argv)
+
+
+def peers(sshd, nodes):
+    """The other tools, as their manuals have it, for the same addresses."""
+    def clush(config, fanout):
+        return lambda: timed("clush", "-f", fanout, "-O",
+                             f"ssh_options=-F {config}", "-w", nodes, "true")
+
+    def pdsh(fanout):
+        return lambda: timed(
+            "pdsh", "-R", "ssh", "-f", fanout, "-w", nodes, "true",
+            env={"PDSH_SSH_ARGS_APPEND": f"-F {sshd.client_config}"})
+
+    return {"clush, ssh, fanout 64": clush(sshd.client_config, 64),
+            "clush, ssh, fanout 128": clush(sshd.client_config, 128),
+            "pdsh, ssh, fanout 128": pdsh(128)}, \
+           {"clush, persistent ssh": clush(sshd.masters(), 128)}
+
+
+def bench_peers(tmp, n, n_rounds):
+    """Row 1 of the budgets."""
+    net = muster.Net()
+    addresses = [net.address() for _ in range(n)]
+    print(f"128 nodes: starting {n} agents and sshd", file=sys.stderr)
+    cluster = make_cluster(tmp / "c128", n)
+    sshd = Sshd(tmp, addresses)
+    try:
+        cold, warm = peers(sshd, f"{net.prefix}.[1-{n}]")
+        ours = {"muster": exec_on(cluster, f"n[0001-{n:04d}]", n)}
+        for run in (*ours.values(), *warm.values()):
+            run()  # connections of the persistent masters; page cache
+        results = rounds({**ours, **cold}, max(2, n_rounds // 2))
+        results_warm = rounds({**ours, **warm}, n_rounds)
+    finally:
+        sshd.close()
+        finish(cluster)
+        net.close()
+
+    table = Table(f"exec true on {n} nodes (wall)")
+    for name in (*cold, *warm):
+        table.figure(name, [r["wall"] for r in
+                            {**results, **results_warm}[name]])
+    best = min(cold, key=lambda name: median(results[name]))
+    table.ratio("muster, cold", [r["wall"] for r in results["muster"]],
+                best, median(results[best]), 1 / 20)
+    warm_name = next(iter(warm))
+    table.ratio("muster", [r["wall"] for r in results_warm["muster"]],
+                warm_name, median(results_warm[warm_name]), 1 / 2)
+    return table.show()
+
+
+def bench_agents(tmp, n, n_rounds):
+    """Rows 2 and 3: many agents on one machine, memory, start of nodes."""
+    print(f"{n} agents: starting them", file=sys.stderr)
+    cluster = make_cluster(tmp / "c1000", n)
+    try:
+        rss = sorted(node.rss_kb() for node in cluster.nodes.values()
+                     if node is not cluster.master)
+        run = exec_on(cluster, f"n[0001-{n:04d}]", n)
+        run()
+        orders = rounds({"exec": run}, n_rounds)["exec"]
+        nodes = rounds({"nodes": lambda: timed(*cluster.ctl_argv("nodes"))},
+                       n_rounds)["nodes"]
+        rss_after = [node.rss_kb() for node in cluster.nodes.values()
+                     if node is not cluster.master]
+        master_rss = cluster.master.rss_kb()
+    finally:
+        finish(cluster)
+
+    table = Table(f"{n} agents on this machine")
+    table.limit("exec true (wall)", [r["wall"] for r in orders], 2.0)
+    table.limit("clusterctl, peak memory", [r["peak_kb"] for r in orders],
+                64 * 1024, megabytes)
+    table.limit("nodeagent, idle", rss, 3 * 1024, megabytes)
+    table.figure("nodeagent, after the orders", rss_after, megabytes)
+    table.figure("nodeagent of the master", [master_rss], megabytes)
+    table.limit("clusterctl nodes, CPU to first byte",
+                [r["first_cpu"] for r in nodes], 0.005)
+    table.figure("clusterctl nodes, CPU in all", [r["cpu"] for r in nodes])
+    return table.show()
+
+
+def finish(cluster):
+    """All at once: a thousand one after another takes a while."""
+    for node in cluster.nodes.values():
+        if node.running:
+            node.proc.terminate()
+    for line in cluster.close():
+        print(line, file=sys.stderr)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--nodes", type=int, default=128)
+    p.add_argument("--agents", type=int, default=1000)
+    p.add_argument("--rounds", type=int, default=5)
+    args = p.parse_args()
+    tmp = Path(tempfile.mkdtemp(prefix="muster-bench."))
+    tmp.chmod(0o700)
+    for name in ("c128", "c1000"):
+        (tmp / name).mkdir(0o700)
+    try:
+        kept = bench_peers(tmp, args.nodes, args.rounds)
+        kept = bench_agents(tmp, args.agents, args.rounds) and kept
+    finally:
+        shutil.rmtree(tmp)
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
