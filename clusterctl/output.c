@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "clusterctl/progress.h"
+
 static const char *const colours[] = {
 	[COLOUR_NONE] = "\033[0m",
 	[COLOUR_RED] = "\033[31m",
@@ -74,6 +76,7 @@ void
 output_error(const struct err *e)
 {
 	fflush(stdout);
+	progress_clear();
 	fprintf(stderr, "clusterctl: %s\n", e->text);
 }
 
@@ -83,6 +86,7 @@ output_note(const char *fmt, ...)
 	va_list ap;
 
 	fflush(stdout);
+	progress_clear();
 	va_start(ap, fmt);
 	fputs("clusterctl: ", stderr);
 	vfprintf(stderr, fmt, ap);
