@@ -24,12 +24,14 @@ enum {
 	NEEDS_NOTHING = 0,
 	NEEDS_STATE = 1,    /* an existing, safe state directory */
 	NEEDS_CLUSTER = 2,  /* nodes and roles: registry or roster */
-	NEEDS_REGISTRY = 4, /* the registry itself: on a master only */
-	NEEDS_OPERATOR = 8  /* an identity to open sessions with */
+	NEEDS_REGISTRY = 4, /* the registry, to change it: on a master only */
+	NEEDS_OPERATOR = 8, /* an identity to open sessions with */
+	NEEDS_VIEW = 16	    /* registry or roster, to read; see view.h */
 };
 
 struct context;
 struct registry;
+struct roster;
 
 /* state: --state or NULL.  typed: the command line, for the audit log. */
 struct context *context_new(const char *state, const char *typed);
@@ -43,6 +45,9 @@ int context_need(struct context *, unsigned needs, struct err *);
 const struct state *context_state(const struct context *);
 const struct directory *context_directory(const struct context *);
 struct registry *context_registry(const struct context *);
+/* Where the registry is not here; else NULL, and context_registry() is
+ * there to read. */
+struct roster *context_roster(const struct context *);
 const struct channel_identity *context_identity(const struct context *);
 const struct cert *context_operator(const struct context *);
 
