@@ -168,125 +168,189 @@ sb_worker(const struct scoreboard *sb, uint32_t slot)
 	    (uint64_t)slot * sb->head->worker_size);
 }
 
-/* --- rows: found by an index, taken from the end or from what was given
- * back.  A row given back leaves its slot in the index as a gravestone: the
- * slot still names the row, whose key no longer matches. */
+/* --- rows: found by an index with open addressing, taken from those given
+ * back or from the end */
 
-static uint64_t
-key_hash(int64_t a, int64_t b)
-{
-	uint64_t h =
-	    (uint64_t)a * 0x9e3779b97f4a7c15 ^ (uint64_t)b * 0xc2b2ae3d27d4eb4f;
-
-	h ^= h >> 29;
-	return h * 0x9e3779b97f4a7c15 >> 16;
-}
-
-struct index {
-	uint32_t *slots;
-	uint32_t mask;
-	_Atomic uint32_t *used;
-	uint32_t room;
-	bool (
-	    *is)(const struct scoreboard *, uint32_t row, int64_t a, int64_t b);
-	void (*set)(const struct scoreboard *, uint32_t row, int64_t a,
-	    int64_t b);
+struct key {
+	int64_t a, b; /* node and role; kind and id */
 };
 
-static bool
-target_is(const struct scoreboard *sb, uint32_t row, int64_t node, int64_t role)
+/* What targets and accounts differ in. */
+struct table {
+	uint32_t *slots, mask; /* the index: rows plus one, 0: free */
+	_Atomic uint32_t *used;
+	uint32_t room, *free;
+	struct key (*key)(const struct scoreboard *, uint32_t row);
+	uint32_t (*set)(const struct scoreboard *, uint32_t row, struct key,
+	    uint32_t next_free); /* returns the former next_free */
+};
+
+static struct key
+target_key(const struct scoreboard *sb, uint32_t row)
 {
 	struct sb_target *t = sb_target(sb, row);
 
-	return t->node_id == node && t->role_id == role;
+	return (struct key){ t->node_id, t->role_id };
 }
 
-static void
-target_set(const struct scoreboard *sb, uint32_t row, int64_t node,
-    int64_t role)
+static uint32_t
+target_set(const struct scoreboard *sb, uint32_t row, struct key k,
+    uint32_t next_free)
 {
 	struct sb_target *t = sb_target(sb, row);
+	uint32_t was = t->next_free;
 
 	memset((void *)t, 0, sb->head->target_size);
-	t->node_id = node;
-	t->role_id = role;
+	t->next_free = next_free;
+	t->node_id = k.a;
+	t->role_id = k.b;
+	return was;
 }
 
-static bool
-account_is(const struct scoreboard *sb, uint32_t row, int64_t kind, int64_t id)
+static struct key
+account_key(const struct scoreboard *sb, uint32_t row)
 {
 	struct sb_account *a = sb_account(sb, row);
 
-	return a->kind == (uint32_t)kind && a->id == id;
+	return (struct key){ a->kind, a->id };
 }
 
-static void
-account_set(const struct scoreboard *sb, uint32_t row, int64_t kind, int64_t id)
+static uint32_t
+account_set(const struct scoreboard *sb, uint32_t row, struct key k,
+    uint32_t next_free)
 {
 	struct sb_account *a = sb_account(sb, row);
+	uint32_t was = a->next_free;
 
 	memset((void *)a, 0, sb->head->account_size);
-	a->id = id;
-	a->kind = (uint32_t)kind;
+	a->next_free = next_free;
+	a->id = k.b;
+	a->kind = (uint32_t)k.a;
+	return was;
 }
 
-static struct index
-target_index(const struct scoreboard *sb)
+static struct table
+targets(const struct scoreboard *sb)
 {
 	struct sb_head *h = sb->head;
 
-	return (struct index){ (void *)((char *)h + indexes_at(h)),
-		index_size(h->n_targets) - 1, &h->used_targets, h->n_targets,
-		target_is, target_set };
+	return (struct table){
+		.slots = (void *)((char *)h + indexes_at(h)),
+		.mask = index_size(h->n_targets) - 1,
+		.used = &h->used_targets,
+		.room = h->n_targets,
+		.free = &h->free_targets,
+		.key = target_key,
+		.set = target_set,
+	};
 }
 
-static struct index
-account_index(const struct scoreboard *sb)
+static struct table
+accounts(const struct scoreboard *sb)
 {
 	struct sb_head *h = sb->head;
 	uint32_t *slots = (void *)((char *)h + indexes_at(h));
 
-	return (struct index){ slots + index_size(h->n_targets),
-		index_size(h->n_accounts) - 1, &h->used_accounts, h->n_accounts,
-		account_is, account_set };
+	return (struct table){
+		.slots = slots + index_size(h->n_targets),
+		.mask = index_size(h->n_accounts) - 1,
+		.used = &h->used_accounts,
+		.room = h->n_accounts,
+		.free = &h->free_accounts,
+		.key = account_key,
+		.set = account_set,
+	};
 }
 
 static uint32_t
-row_of(struct scoreboard *sb, struct index x, int64_t a, int64_t b)
+home(const struct table *t, struct key k)
 {
-	uint32_t i = (uint32_t)key_hash(a, b) & x.mask, gravestone = SB_NONE;
-	uint32_t row;
+	uint64_t h = (uint64_t)k.a * 0x9e3779b97f4a7c15 ^
+	    (uint64_t)k.b * 0xc2b2ae3d27d4eb4f;
 
-	for (; x.slots[i] != 0; i = (i + 1) & x.mask) {
-		row = x.slots[i] - 1;
-		if (x.is(sb, row, a, b))
-			return row;
-		if (gravestone == SB_NONE && x.is(sb, row, 0, 0))
-			gravestone = i;
+	h ^= h >> 29;
+	return (uint32_t)(h * 0x9e3779b97f4a7c15 >> 32) & t->mask;
+}
+
+/* The slot with the key, or the free one where it belongs. */
+static uint32_t
+slot_of(const struct scoreboard *sb, const struct table *t, struct key k)
+{
+	uint32_t i = home(t, k);
+
+	for (; t->slots[i] != 0; i = (i + 1) & t->mask) {
+		struct key other = t->key(sb, t->slots[i] - 1);
+
+		if (other.a == k.a && other.b == k.b)
+			break;
 	}
-	if (gravestone != SB_NONE) {
-		i = gravestone;
-		row = x.slots[i] - 1;
-	} else if ((row = *x.used) < x.room) {
-		(*x.used)++;
+	return i;
+}
+
+static uint32_t
+take_row(struct scoreboard *sb, struct table t, struct key k)
+{
+	uint32_t i = slot_of(sb, &t, k), row;
+
+	if (t.slots[i] != 0)
+		return t.slots[i] - 1;
+	if (*t.free != 0) {
+		row = *t.free - 1;
+		*t.free = t.set(sb, row, k, 0);
+	} else if (*t.used < t.room) {
+		row = (*t.used)++;
+		t.set(sb, row, k, 0);
 	} else {
 		return SB_NONE;
 	}
-	x.set(sb, row, a, b);
-	x.slots[i] = row + 1;
+	t.slots[i] = row + 1;
 	return row;
+}
+
+/* What stands behind a freed slot moves up, if it may stand there. */
+static void
+close_gap(const struct scoreboard *sb, const struct table *t, uint32_t gap)
+{
+	uint32_t i = gap;
+
+	t->slots[gap] = 0;
+	for (;;) {
+		uint32_t from;
+
+		i = (i + 1) & t->mask;
+		if (t->slots[i] == 0)
+			return;
+		from = home(t, t->key(sb, t->slots[i] - 1));
+		if (((i - from) & t->mask) < ((i - gap) & t->mask))
+			continue;
+		t->slots[gap] = t->slots[i];
+		t->slots[i] = 0;
+		gap = i;
+	}
+}
+
+static void
+give_row(struct scoreboard *sb, struct table t, uint32_t row)
+{
+	struct key k = t.key(sb, row);
+
+	if (k.a == 0 && k.b == 0)
+		return; /* free already */
+	close_gap(sb, &t, slot_of(sb, &t, k));
+	t.set(sb, row, (struct key){ 0, 0 }, *t.free);
+	*t.free = row + 1;
 }
 
 uint32_t
 sb_target_row(struct scoreboard *sb, int64_t node_id, int64_t role_id)
 {
-	return row_of(sb, target_index(sb), node_id, role_id);
+	return take_row(sb, targets(sb), (struct key){ node_id, role_id });
 }
 
 uint32_t
 sb_account_row(struct scoreboard *sb, enum sb_account_kind kind, int64_t id)
 {
-	return row_of(sb, account_index(sb), (int64_t)kind, id);
+	return take_row(sb, accounts(sb), (struct key){ kind, id });
 }
 
 bool
@@ -294,7 +358,7 @@ sb_target_forget(struct scoreboard *sb, uint32_t row)
 {
 	if (sb_active(sb, sb_target(sb, row)->active) > 0)
 		return false;
-	target_set(sb, row, 0, 0);
+	give_row(sb, targets(sb), row);
 	return true;
 }
 
@@ -303,7 +367,7 @@ sb_account_forget(struct scoreboard *sb, uint32_t row)
 {
 	if (sb_active(sb, sb_account(sb, row)->active) > 0)
 		return false;
-	account_set(sb, row, 0, 0);
+	give_row(sb, accounts(sb), row);
 	return true;
 }
 

@@ -31,6 +31,7 @@ enum sb_health { SB_UNKNOWN, SB_UP, SB_DOWN };
 /* One node in one role, or a role's queue. */
 struct sb_target {
 	_Atomic int64_t node_id, role_id; /* 0, 0: a free row */
+	uint32_t next_free;		  /* row plus one; the master's */
 	/* Health: checks are the master's, ejection any worker's. */
 	_Atomic uint32_t health;    /* enum sb_health, by active checks */
 	_Atomic uint32_t why;	    /* enum why: of the state */
@@ -53,6 +54,7 @@ enum sb_account_kind { SB_SITE = 1, SB_OWNER = 2 };
 struct sb_account {
 	_Atomic int64_t id;
 	_Atomic uint32_t kind;	      /* 0: a free row */
+	uint32_t next_free;	      /* row plus one; the master's */
 	_Atomic uint32_t connections; /* tunnels opened */
 	_Atomic uint64_t requests, bytes_in, bytes_out, node_us;
 	_Atomic uint64_t status[6]; /* [n]: nxx; [0]: none was sent */
@@ -80,6 +82,7 @@ struct sb_head {
 	uint32_t n_slots, n_targets, n_accounts; /* capacities */
 	_Atomic uint32_t used_slots; /* no slot at or above was ever used */
 	_Atomic uint32_t used_targets, used_accounts;
+	uint32_t free_targets, free_accounts; /* row plus one; 0: none */
 	uint32_t target_size, account_size, worker_size; /* strides */
 	uint64_t size;
 };

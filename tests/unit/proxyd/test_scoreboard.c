@@ -55,6 +55,27 @@ rows_are_found_again(void **state)
 }
 
 static void
+rows_come_and_go(void **state)
+{
+	struct scoreboard *sb = *state;
+
+	for (int64_t i = 1; i < 5000; i++) {
+		uint32_t row = sb_account_row(sb, SB_SITE, i);
+
+		assert_int_not_equal(row, SB_NONE);
+		if (i > 40) /* forty are there at a time */
+			assert_true(sb_account_forget(sb,
+			    sb_account_row(sb, SB_SITE, i - 40)));
+		for (int64_t j = i > 40 ? i - 39 : 1; j <= i; j++)
+			assert_int_equal(sb_account(sb,
+					     sb_account_row(sb, SB_SITE, j))
+					     ->id,
+			    j);
+		assert_in_range(sb->head->used_accounts, 1, 41);
+	}
+}
+
+static void
 sites_and_owners_differ(void **state)
 {
 	struct scoreboard *sb = *state;
@@ -197,6 +218,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define SB(test) cmocka_unit_test_setup_teardown(test, make, unmake)
 		SB(rows_are_found_again),
+		SB(rows_come_and_go),
 		SB(sites_and_owners_differ),
 		SB(a_dead_worker_gives_back),
 		SB(a_bound_is_kept_over_workers),
