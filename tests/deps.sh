@@ -89,8 +89,8 @@ for s in $services; do
 	case "$before" in
 	*" $s "*) continue ;;
 	esac
-	if enabled "$s" && command -v systemctl >/dev/null; then
-		systemctl --quiet disable "$s" 2>/dev/null || :
-		echo "(the service $s came with it; it is neither started nor enabled)"
+	if enabled "$s"; then
+		update-rc.d "$s" disable
+		echo "(the service $s came with it; it is not started nor enabled)"
 	fi
 done
