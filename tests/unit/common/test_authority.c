@@ -1,4 +1,4 @@
-/* The authority key on disk: in the clear, sealed, wrong, damaged. */
+/* test_authority.c: the authority key on disk: clear, sealed, wrong, damaged. */
 #include <sys/stat.h>
 #include <setjmp.h>
 #include <stdarg.h>
