@@ -37,6 +37,11 @@ CALLS = [
 SQL = re.compile(r'"[^"\n]*\b(SELECT\s|INSERT\s+(OR \w+ )?INTO|'
                  r'DELETE\s+FROM|UPDATE\s+\w+\s+SET)')
 
+# What each folder of common may include beside itself.
+STANDS_ON = {"base": (), "net": ("base",), "nodeset": ("base",),
+             "registry": ("base",), "audit": ("base",),
+             "enroll": ("base", "net", "registry")}
+
 broken = []
 
 
@@ -91,8 +96,8 @@ def check_sql(path, text):
 
 
 def check_arrows(path, text):
-    """programs -> common; inside common: registry, net, nodeset -> base."""
-    here = path.parts[0]
+    """programs -> common, and inside common as STANDS_ON says."""
+    here, own = path.parts[0], path.parts[1]
     if here == "tests":
         return
     for n, line in enumerate(text.splitlines(), 1):
@@ -102,8 +107,9 @@ def check_arrows(path, text):
         there, folder = m.groups()
         if there in PROGRAMS and there != here:
             tell(path, n, f"{here} includes a header of {there}")
-        if path.parts[:2] == ("common", "base") and folder != "base":
-            tell(path, n, "common/base stands on nothing")
+        if here == "common" and (there != "common" or folder != own
+                                 and folder not in STANDS_ON.get(own, ())):
+            tell(path, n, f"common/{own} does not stand on {there}/{folder}")
 
 
 def check_form(path, raw):
