@@ -67,15 +67,18 @@ opts_parse(const struct opt_line *o, int argc, char **argv, int *n_args,
 void
 opts_help(const struct opt_set *set)
 {
-	char left[64];
-
 	for (size_t i = 0; i < set->n; i++) {
 		const struct opt *row = &set->rows[i];
+		char left[64], letter[4] = "  ";
 
-		snprintf(left, sizeof(left), "  %c%c%s --%s%s%s",
-		    row->letter != '\0' ? '-' : ' ',
-		    row->letter != '\0' ? row->letter : ' ',
-		    row->letter != '\0' ? "," : " ", row->name,
+		if (row->letter != '\0')
+			snprintf(letter, sizeof(letter), "-%c", row->letter);
+		snprintf(left, sizeof(left), "  %s%s%s%s%s%s", letter,
+		    row->name == NULL	    ? "" :
+			row->letter != '\0' ? ", " :
+					      "  ",
+		    row->name != NULL ? "--" : "",
+		    row->name != NULL ? row->name : "",
 		    row->arg != NULL ? " " : "",
 		    row->arg != NULL ? row->arg : "");
 		printf("%-28s %s", left, row->help);
@@ -89,7 +92,8 @@ const struct opt *
 opts_find(const struct opt_set *set, const char *name)
 {
 	for (size_t i = 0; i < set->n; i++)
-		if (strcmp(set->rows[i].name, name) == 0)
+		if (set->rows[i].name != NULL &&
+		    strcmp(set->rows[i].name, name) == 0)
 			return &set->rows[i];
 	return NULL;
 }
@@ -177,7 +181,8 @@ find_long(const struct opt_line *o, const char *name, size_t len,
 		for (size_t i = 0; i < set->n; i++) {
 			const struct opt *row = &set->rows[i];
 
-			if (strncmp(row->name, name, len) != 0)
+			if (row->name == NULL ||
+			    strncmp(row->name, name, len) != 0)
 				continue;
 			other = m->row;
 			m->row = row;
@@ -222,7 +227,8 @@ refuse_unknown(const struct opt_line *o, const char *name, struct err *e)
 
 	for (size_t h = 0; h < o->n_homes; h++)
 		for (size_t i = 0; i < o->homes[h].set->n; i++)
-			if (n < nitems(names))
+			if (n < nitems(names) &&
+			    o->homes[h].set->rows[i].name != NULL)
 				names[n++] = o->homes[h].set->rows[i].name;
 	near = name_suggest(name, names, n);
 	if (near != NULL)

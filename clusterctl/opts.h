@@ -44,7 +44,7 @@ struct opt_word {
 };
 
 struct opt {
-	const char *name; /* long, without "--" */
+	const char *name; /* long, without "--"; NULL: none */
 	char letter;	  /* short; 0: none */
 	enum opt_type type;
 	size_t offset;	     /* of the field in the set's struct */
