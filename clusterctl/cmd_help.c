@@ -136,14 +136,16 @@ help_family(const char *family)
 static void
 help_command(const struct command *c)
 {
+	const struct opt_set *set;
+
 	printf("clusterctl %s: %s\n\nusage: clusterctl %s%s%s\n", c->name,
 	    c->summary, c->name, *c->usage != '\0' ? " " : "", c->usage);
 	if (c->about != NULL)
 		printf("\n%s", c->about);
-	for (size_t i = 0; i < c->n_sets; i++) {
-		printf("\n%s%s%s\n", output_colour(COLOUR_BOLD),
-		    c->sets[i].title, output_colour(COLOUR_NONE));
-		opts_help(&c->sets[i]);
+	for (size_t i = 0; (set = command_set(c, i)) != NULL; i++) {
+		printf("\n%s%s%s\n", output_colour(COLOUR_BOLD), set->title,
+		    output_colour(COLOUR_NONE));
+		opts_help(set);
 	}
 	printf("\n%sEverywhere%s\n", output_colour(COLOUR_BOLD),
 	    output_colour(COLOUR_NONE));

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "clusterctl/context.h"
+#include "clusterctl/fields.h"
 #include "clusterctl/opts.h"
 #include "common/base/err.h"
 
@@ -36,7 +37,10 @@ struct command {
 	unsigned needs; /* NEEDS_* of context.h, opened before run() */
 	const struct opt_set *sets; /* its own options; may be NULL */
 	size_t n_sets;
-	size_t opts_size;	/* of the struct that the sets fill */
+	size_t opts_size; /* of the struct that the sets fill */
+	/* Options that a table of the registry describes; fields.h. */
+	const struct option_table *fields;
+	size_t fields_offset;	/* of a struct field_values in that struct */
 	int min_args, max_args; /* max: ANY_NUMBER */
 	/* As in struct opt_line: where the options end. */
 	int (*n_leading)(const void *opts);
@@ -75,6 +79,9 @@ const struct command *command_at(size_t i);
 
 /* A command by name ("node add"), or NULL. */
 const struct command *command_find(const char *name);
+
+/* The sets of options of a command, its fields last; NULL behind them. */
+const struct opt_set *command_set(const struct command *, size_t i);
 
 /* Options that hold for every command. */
 const struct opt_set *command_global_opts(void);

@@ -1,6 +1,7 @@
 /* commands.c: see command.h: the table of commands and the command line. */
 #include "clusterctl/commands.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,16 @@ command_find(const char *name)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
 	return NULL;
+}
+
+const struct opt_set *
+command_set(const struct command *c, size_t i)
+{
+	if (i < c->n_sets)
+		return &c->sets[i];
+	return i == c->n_sets && c->fields != NULL ?
+	    fields_opts(c->fields, c->fields_offset) :
+	    NULL;
 }
 
 const struct opt_set *
@@ -165,15 +176,18 @@ static int
 parse_own(struct invocation *inv, struct err *e)
 {
 	const struct command *c = inv->command;
+	const struct opt_set *set;
 	struct opt_home homes[OPT_SETS_MAX];
 	struct opt_line o = { .homes = homes, .n_leading = c->n_leading };
 	char *opts = xcalloc(1, c->opts_size);
 
 	inv->opts = opts;
 	o.opts = opts;
-	for (size_t i = 0; i < c->n_sets && i < nitems(homes) - 1; i++)
+	for (size_t i = 0; (set = command_set(c, i)) != NULL; i++) {
+		assert(o.n_homes < nitems(homes) - 1);
 		homes[o.n_homes++] =
-		    (struct opt_home){ &c->sets[i], opts + c->sets[i].offset };
+		    (struct opt_home){ set, opts + set->offset };
+	}
 	homes[o.n_homes++] = (struct opt_home){ &global_set, &inv->global };
 	if (opts_parse(&o, inv->argc, inv->argv, &inv->argc, e) == -1)
 		return err_wrap(e, "%s", c->name);
