@@ -1,30 +1,21 @@
 /*
- * channel.c: see channel.h.  handshake.c judges the peer, frame.c cuts the
- * stream into messages; here are the states of a session, its socket and its
- * deadlines.
+ * channel.c: see channel.h.  handshake.c judges the peer, stream.c moves
+ * messages; here are the states of a session, its records and deadlines.
  */
 #include "common/net/channel.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <event2/event_struct.h>
 #include <sodium.h>
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
-#include "common/net/frame.h"
 #include "common/net/handshake.h"
+#include "common/net/stream.h"
 
 #define TO(state) (1u << (state))
-
-/* What one recv(2) takes at most: two of the largest frames. */
-#define READ_SIZE (2 * (FRAME_HEAD_SIZE + PROTO_FRAME_MAX))
 
 enum channel_state {
 	CH_CONNECT,  /* client: TCP is on its way */
@@ -42,24 +33,16 @@ struct channel {
 	enum channel_state state;
 	bool server;
 	bool paused;
-	bool blocked;	 /* the socket takes no more at present */
 	bool above_high; /* and `drained` is owed */
-	int fd;
-	short watched; /* what `io` is added for */
-	struct event_base *base;
-	struct event io;       /* the socket */
-	struct event turn;     /* deferred: flush, resume, reap */
-	struct event deadline; /* of the handshake, of the goodbye */
+	struct stream stream;
+	struct event deadline; /* and, when dead, the reaper */
 	const struct channel_handlers *handlers;
 	const struct channel_policy *policy; /* server */
 	void *arg;
 	struct addr addr;
-	struct handshake *handshake; /* NULL once open */
+	struct handshake *handshake; /* NULL once it is over */
 	struct peer *peer;	     /* NULL before that */
 	struct noise_cipher send, receive;
-	struct queue in; /* received, not yet a whole record or held back */
-	struct queue out;
-	uint64_t bytes_in, bytes_out;
 	struct err why; /* code ERR_NONE: an orderly end */
 };
 
@@ -71,43 +54,44 @@ static int take_record(struct channel *, uint8_t *, size_t, struct err *);
  * an incoming message of at most `max` bytes.  Unproven peers get little. */
 static const struct {
 	unsigned next;
-	int (*take)(struct channel *, uint8_t *message, size_t, struct err *);
+	enum stream_mode mode;
 	size_t max;
+	int (*take)(struct channel *, uint8_t *message, size_t, struct err *);
 } channel_states[] = {
-	[CH_CONNECT]  = { TO(CH_OFFERED) | TO(CH_DEAD), NULL, 0 },
+	[CH_CONNECT]  = { TO(CH_OFFERED) | TO(CH_DEAD),
+	    STREAM_CONNECTING, 0, NULL },
 	[CH_OFFERED]  = { TO(CH_OPEN) | TO(CH_DEAD),
-	    take_answer, PROTO_HANDSHAKE_MAX },
+	    STREAM_READING, PROTO_HANDSHAKE_MAX, take_answer },
 	[CH_EXPECT]   = { TO(CH_ANSWERED) | TO(CH_FLUSH) | TO(CH_DEAD),
-	    take_offer, PROTO_HANDSHAKE_MAX },
+	    STREAM_READING, PROTO_HANDSHAKE_MAX, take_offer },
 	[CH_ANSWERED] = { TO(CH_OPEN) | TO(CH_DEAD),
-	    take_record, PROTO_HANDSHAKE_MAX },
+	    STREAM_READING, PROTO_HANDSHAKE_MAX, take_record },
 	[CH_OPEN]     = { TO(CH_FLUSH) | TO(CH_DEAD),
-	    take_record, PROTO_FRAME_MAX },
-	[CH_FLUSH]    = { TO(CH_LINGER) | TO(CH_DEAD), NULL, 0 },
-	[CH_LINGER]   = { TO(CH_DEAD), NULL, 0 },
-	[CH_DEAD]     = { 0, NULL, 0 },
+	    STREAM_READING, PROTO_FRAME_MAX, take_record },
+	[CH_FLUSH]    = { TO(CH_LINGER) | TO(CH_DEAD),
+	    STREAM_DRAINING, 0, NULL },
+	[CH_LINGER]   = { TO(CH_DEAD), STREAM_DRAINING, 0, NULL },
+	[CH_DEAD]     = { 0, STREAM_CLOSED, 0, NULL },
 };
 _Static_assert(nitems(channel_states) == CH_N_STATES, "a row per state");
 
-static struct channel *channel_new(struct event_base *, int fd,
-    const struct addr *, const struct channel_handlers *, void *arg,
-    struct err *);
-static struct channel *client_start(struct channel *, int timeout_ms);
+static struct channel *channel_new(struct event_base *, const struct addr *,
+    const struct channel_handlers *, void *arg, struct err *);
+static struct channel *client_start(struct channel *, struct event_base *,
+    int timeout_ms, struct err *);
 static void channel_move(struct channel *, enum channel_state);
+static void channel_set_mode(struct channel *);
 static void channel_die(struct channel *, const struct err *why);
 static void channel_reap(struct channel *);
-static bool is_held(const struct channel *);
-static void channel_watch(struct channel *);
+static void channel_goodbye(struct channel *);
+static bool is_proven(const struct channel *);
 static void set_deadline(struct channel *, int ms);
-static void on_io(evutil_socket_t, short what, void *);
-static void on_turn(evutil_socket_t, short what, void *);
 static void on_deadline(evutil_socket_t, short what, void *);
-static void channel_connected(struct channel *);
-static void channel_read(struct channel *);
-static void channel_ended(struct channel *, int error);
-static size_t channel_consume(struct channel *, uint8_t *bytes, size_t size);
-static void channel_flush(struct channel *);
-static void channel_unwritable(struct channel *);
+static void on_connected(void *);
+static void on_message(uint8_t *message, size_t size, void *);
+static void on_ended(const struct err *why, void *);
+static void on_flushed(void *);
+static void channel_open(struct channel *);
 static void handshake_over(struct channel *);
 static int queue_message(struct channel *, const uint8_t *message,
     size_t size, struct err *);
@@ -115,11 +99,13 @@ static int queue_record(struct channel *, enum record_type, const void *body,
     size_t size, struct err *);
 static int check_record(unsigned type, enum record_sender from, size_t size,
     struct err *);
-static void tune_socket(int fd);
 
-/* Filled by one recv(2) and emptied before the next: one for all channels,
- * so that an idle one holds no buffer. */
-static uint8_t read_buf[READ_SIZE];
+static const struct stream_handlers stream_handlers = {
+	.connected = on_connected,
+	.message = on_message,
+	.ended = on_ended,
+	.flushed = on_flushed,
+};
 
 struct channel *
 channel_connect(struct event_base *base, const struct addr *to,
@@ -127,12 +113,12 @@ channel_connect(struct event_base *base, const struct addr *to,
     int timeout_ms, const struct channel_handlers *handlers, void *arg,
     struct err *e)
 {
-	struct channel *c = channel_new(base, -1, to, handlers, arg, e);
+	struct channel *c = channel_new(base, to, handlers, arg, e);
 
 	if (c == NULL)
 		return NULL;
 	handshake_client(c->handshake, us, node_key);
-	return client_start(c, timeout_ms);
+	return client_start(c, base, timeout_ms, e);
 }
 
 struct channel *
@@ -141,12 +127,12 @@ channel_connect_join(struct event_base *base, const struct addr *to,
     int timeout_ms, const struct channel_handlers *handlers, void *arg,
     struct err *e)
 {
-	struct channel *c = channel_new(base, -1, to, handlers, arg, e);
+	struct channel *c = channel_new(base, to, handlers, arg, e);
 
 	if (c == NULL)
 		return NULL;
 	handshake_join(c->handshake, us, token);
-	return client_start(c, timeout_ms);
+	return client_start(c, base, timeout_ms, e);
 }
 
 struct channel *
@@ -154,17 +140,20 @@ channel_accept(struct event_base *base, int fd, const struct addr *from,
     const struct channel_identity *us, const struct channel_policy *policy,
     const struct channel_handlers *handlers, void *arg, struct err *e)
 {
-	struct channel *c = channel_new(base, fd, from, handlers, arg, e);
+	struct channel *c = channel_new(base, from, handlers, arg, e);
 
-	if (c == NULL)
+	if (c == NULL) {
+		io_close(&fd);
 		return NULL;
+	}
 	c->server = true;
 	c->policy = policy;
 	c->state = CH_EXPECT;
 	handshake_server(c->handshake, us);
+	stream_init(&c->stream, base, fd, &stream_handlers, c);
+	channel_set_mode(c);
 	set_deadline(c, policy->handshake_ms > 0 ? policy->handshake_ms :
 	    PROTO_HANDSHAKE_S * 1000);
-	channel_watch(c);
 	return c;
 }
 
@@ -177,10 +166,10 @@ channel_send(struct channel *c, enum record_type type, const void *body,
 	if (check_record(type, c->server ? FROM_SERVER : FROM_CLIENT, size,
 	    e) == -1)
 		return -1;
-	if (queue_size(&c->out) > CHANNEL_QUEUE_MAX)
+	if (stream_queued(&c->stream) > CHANNEL_QUEUE_MAX)
 		return err_set(e, ERR_BUSY,
 		    "the peer takes nothing and %zu bytes wait",
-		    queue_size(&c->out));
+		    stream_queued(&c->stream));
 	/* The first record proves us and has to be short. */
 	if (!c->server && c->send.nonce == 0 &&
 	    size > PROTO_HANDSHAKE_MAX - NOISE_TAG_SIZE - 1 &&
@@ -218,33 +207,32 @@ channel_send_error(struct channel *c, const struct err *error)
 size_t
 channel_queued(const struct channel *c)
 {
-	return queue_size(&c->out);
+	return stream_queued(&c->stream);
 }
 
 void
 channel_pause(struct channel *c)
 {
 	c->paused = true;
-	channel_watch(c);
+	channel_set_mode(c);
 }
 
 void
 channel_resume(struct channel *c)
 {
-	if (!c->paused)
-		return;
 	c->paused = false;
-	channel_watch(c);
-	event_active(&c->turn, EV_TIMEOUT, 0);
+	channel_set_mode(c);
 }
 
 void
 channel_close(struct channel *c)
 {
-	if (c->state == CH_OPEN)
-		channel_move(c, CH_FLUSH);
-	else if (c->state < CH_OPEN)
+	if (c->state < CH_OPEN)
 		channel_die(c, NULL);
+	if (c->state != CH_OPEN)
+		return;
+	channel_move(c, CH_FLUSH);
+	channel_goodbye(c);
 }
 
 void
@@ -257,19 +245,19 @@ channel_abort(struct channel *c, const struct err *why)
 const struct cert *
 channel_peer(const struct channel *c)
 {
-	return c->peer != NULL && c->peer->has_cert ? &c->peer->cert : NULL;
+	return is_proven(c) && c->peer->has_cert ? &c->peer->cert : NULL;
 }
 
 const uint8_t *
 channel_peer_key(const struct channel *c)
 {
-	return c->peer != NULL ? c->peer->key : NULL;
+	return is_proven(c) ? c->peer->key : NULL;
 }
 
 const uint8_t *
 channel_join_id(const struct channel *c)
 {
-	return c->server && c->peer != NULL && !c->peer->has_cert ?
+	return c->server && is_proven(c) && !c->peer->has_cert ?
 	    c->peer->join_id : NULL;
 }
 
@@ -294,66 +282,49 @@ channel_skew_ms(const struct channel *c)
 uint64_t
 channel_bytes_in(const struct channel *c)
 {
-	return c->bytes_in;
+	return c->stream.bytes_in;
 }
 
 uint64_t
 channel_bytes_out(const struct channel *c)
 {
-	return c->bytes_out;
+	return c->stream.bytes_out;
 }
 
 /* ---- life ------------------------------------------------------------- */
 
-/* fd -1: a new socket for the address. */
 static struct channel *
-channel_new(struct event_base *base, int fd, const struct addr *addr,
+channel_new(struct event_base *base, const struct addr *addr,
     const struct channel_handlers *handlers, void *arg, struct err *e)
 {
 	struct channel *c = calloc(1, sizeof(*c));
 
-	if (fd == -1 && (fd = socket(addr->u.sa.sa_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) == -1) {
-		err_errno(e, ERR_LOCAL, "cannot make a socket");
-		goto fail;
-	}
 	if (c == NULL || (c->handshake = malloc(sizeof(*c->handshake))) ==
 	    NULL) {
+		free(c);
 		err_set(e, ERR_LOCAL, "out of memory");
-		goto fail;
+		return NULL;
 	}
-	tune_socket(fd);
-	c->fd = fd;
-	c->base = base;
 	c->handlers = handlers;
 	c->arg = arg;
 	c->addr = *addr;
-	event_assign(&c->io, base, fd, 0, on_io, c);
-	event_assign(&c->turn, base, -1, 0, on_turn, c);
 	evtimer_assign(&c->deadline, base, on_deadline, c);
 	return c;
-fail:
-	free(c);
-	io_close(&fd);
-	return NULL;
 }
 
 static struct channel *
-client_start(struct channel *c, int timeout_ms)
+client_start(struct channel *c, struct event_base *base, int timeout_ms,
+    struct err *e)
 {
-	struct err e;
-	char text[ADDR_TEXT_MAX];
-
+	if (stream_connect(&c->stream, base, &c->addr, &stream_handlers, c,
+	    e) == -1) {
+		handshake_wipe(c->handshake);
+		free(c->handshake);
+		free(c);
+		return NULL;
+	}
 	c->state = CH_CONNECT;
 	set_deadline(c, timeout_ms);
-	if (connect(c->fd, &c->addr.u.sa, c->addr.len) == -1 &&
-	    errno != EINPROGRESS) {
-		addr_format(&c->addr, text);
-		err_errno(&e, ERR_UNREACHABLE, "cannot connect to %s", text);
-		channel_die(c, &e);
-		return c;
-	}
-	channel_watch(c);
 	return c;
 }
 
@@ -363,21 +334,33 @@ channel_move(struct channel *c, enum channel_state to)
 {
 	assert(channel_states[c->state].next & TO(to));
 	c->state = to;
-	if (to == CH_OPEN)
+	channel_set_mode(c);
+	if (to == CH_OPEN || to == CH_DEAD)
 		evtimer_del(&c->deadline);
 	if (to == CH_FLUSH)
 		set_deadline(c, CHANNEL_LINGER_S * 1000);
-	if (to == CH_FLUSH || to == CH_DEAD)
-		event_active(&c->turn, EV_TIMEOUT, 0);
 	if (to == CH_LINGER)
-		shutdown(c->fd, SHUT_WR);
+		stream_shutdown(&c->stream);
 	if (to == CH_DEAD) {
-		evtimer_del(&c->deadline);
-		event_del(&c->io);
-		io_close(&c->fd);
-		return;
+		stream_close(&c->stream);
+		/* Whoever called us may still use the channel: the reaper
+		 * comes after them. */
+		event_active(&c->deadline, EV_TIMEOUT, 0);
 	}
-	channel_watch(c);
+}
+
+/* A pause holds back records; the handshake and the goodbye go on.  A node
+ * that holds back input must still notice that its client is gone; a client
+ * reads in its time what a node left behind. */
+static void
+channel_set_mode(struct channel *c)
+{
+	enum stream_mode mode = channel_states[c->state].mode;
+
+	if (c->paused && c->state == CH_OPEN)
+		mode = c->server ? STREAM_GUARDED : STREAM_HELD;
+	c->stream.max = channel_states[c->state].max;
+	stream_set_mode(&c->stream, mode);
 }
 
 static void
@@ -393,67 +376,31 @@ channel_reap(struct channel *c)
 {
 	c->handlers->closed(c, c->why.code != ERR_NONE ? &c->why : NULL,
 	    c->arg);
-	event_del(&c->turn);
+	evtimer_del(&c->deadline);
+	stream_fini(&c->stream);
 	if (c->handshake != NULL)
 		handshake_wipe(c->handshake);
 	free(c->handshake);
 	free(c->peer);
-	queue_drop(&c->in, queue_size(&c->in));
-	queue_drop(&c->out, queue_size(&c->out));
 	sodium_memzero(c, sizeof(*c));
 	free(c);
 }
 
-/* A pause holds back records; the handshake and the goodbye go on. */
+/* All is said: once it is sent, wait for the peer to hang up too.  Closing
+ * at once could destroy what is still on its way. */
+static void
+channel_goodbye(struct channel *c)
+{
+	if (c->state == CH_FLUSH && stream_queued(&c->stream) == 0)
+		channel_move(c, CH_LINGER);
+}
+
+/* Whether the peer showed that it holds its key: a client may have replayed
+ * somebody's first flight, but then it cannot send a record. */
 static bool
-is_held(const struct channel *c)
+is_proven(const struct channel *c)
 {
-	return c->paused && c->state == CH_OPEN;
-}
-
-/* Asks the loop for what the state needs, and for nothing else. */
-static void
-channel_watch(struct channel *c)
-{
-	short what = EV_READ | EV_PERSIST;
-
-	if (c->state == CH_DEAD)
-		return;
-	if (c->state == CH_CONNECT)
-		what = EV_WRITE | EV_PERSIST;
-	else if (is_held(c))
-		/* A node that holds back input must still notice that its
-		 * client is gone; a client reads what is left of a node. */
-		what = c->server ? EV_CLOSED | EV_PERSIST : EV_PERSIST;
-	if (c->blocked)
-		what |= EV_WRITE;
-	if (what == c->watched)
-		return;
-	event_del(&c->io);
-	event_assign(&c->io, c->base, c->fd, what, on_io, c);
-	if (what != EV_PERSIST)
-		event_add(&c->io, NULL);
-	c->watched = what;
-}
-
-/* Small records leave at once; a peer whose machine vanished is noticed in
- * less than a minute.  On a socket pair (in tests) all this does nothing. */
-static void
-tune_socket(int fd)
-{
-	static const struct {
-		int level, option, value;
-	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY,   1  },
-		{ SOL_SOCKET,  SO_KEEPALIVE,  1  },
-		{ IPPROTO_TCP, TCP_KEEPIDLE,  20 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },
-		{ IPPROTO_TCP, TCP_KEEPCNT,   3  },
-	};
-
-	for (size_t i = 0; i < nitems(options); i++)
-		setsockopt(fd, options[i].level, options[i].option,
-		    &options[i].value, sizeof(options[i].value));
+	return c->peer != NULL && (!c->server || c->receive.nonce > 0);
 }
 
 static void
@@ -467,62 +414,24 @@ set_deadline(struct channel *c, int ms)
 /* ---- events ----------------------------------------------------------- */
 
 static void
-on_io(evutil_socket_t fd, short what, void *arg)
-{
-	struct channel *c = arg;
-	struct err e;
-
-	(void)fd;
-	if (c->state == CH_CONNECT) {
-		channel_connected(c);
-		return;
-	}
-	if (what & EV_WRITE) {
-		c->blocked = false;
-		channel_flush(c);
-	}
-	if (c->state == CH_DEAD)
-		return;
-	if (what & EV_READ) {
-		channel_read(c);
-	} else if (what & EV_CLOSED) {
-		err_set(&e, ERR_UNREACHABLE,
-		    "the peer left before all that it sent was read");
-		channel_die(c, &e);
-	}
-}
-
-static void
-on_turn(evutil_socket_t fd, short what, void *arg)
-{
-	struct channel *c = arg;
-
-	(void)fd;
-	(void)what;
-	if (c->state != CH_DEAD && queue_size(&c->in) > 0)
-		queue_drop(&c->in, channel_consume(c, queue_bytes(&c->in),
-		    queue_size(&c->in)));
-	if (c->state != CH_DEAD && c->state != CH_CONNECT && !c->blocked)
-		channel_flush(c);
-	if (c->state == CH_DEAD)
-		channel_reap(c);
-}
-
-static void
 on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct channel *c = arg;
 	char text[ADDR_TEXT_MAX];
-	struct err e;
+	struct err e = { .code = ERR_NONE };
 
 	(void)fd;
 	(void)what;
 	addr_format(&c->addr, text);
 	switch (c->state) {
+	case CH_DEAD:
+		channel_reap(c);
+		return;
 	case CH_CONNECT:
+		err_set(&e, ERR_UNREACHABLE, "no answer from %s", text);
+		break;
 	case CH_OFFERED:
-		err_set(&e, ERR_UNREACHABLE, c->state == CH_CONNECT ?
-		    "no answer from %s in time" :
+		err_set(&e, ERR_UNREACHABLE,
 		    "%s took the connection but does not answer", text);
 		break;
 	case CH_EXPECT:
@@ -533,178 +442,83 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	case CH_FLUSH:
 		err_set(&e, ERR_TIMEOUT,
 		    "the peer did not take the last %zu bytes",
-		    queue_size(&c->out));
+		    stream_queued(&c->stream));
 		break;
 	default:
-		channel_die(c, NULL);
-		return;
+		break;
 	}
-	/* What made us close counts more than how the closing went. */
+	/* Why we closed counts more than how the closing went. */
 	channel_die(c, c->why.code == ERR_NONE ? &e : NULL);
 }
 
-/* ---- socket ----------------------------------------------------------- */
-
 static void
-channel_connected(struct channel *c)
+on_connected(void *arg)
 {
 	uint8_t offer[PROTO_HANDSHAKE_MAX];
-	char text[ADDR_TEXT_MAX];
-	socklen_t len = sizeof(errno);
+	struct channel *c = arg;
 	struct err e;
 	size_t size;
-	int error = 0;
 
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
-		error = errno;
-	if (error != 0) {
-		addr_format(&c->addr, text);
-		errno = error;
-		err_errno(&e, ERR_UNREACHABLE, "cannot connect to %s", text);
-		channel_die(c, &e);
-		return;
-	}
-	if (handshake_offer(c->handshake, clock_wall_ms(), offer, &size,
-	    &e) == -1 || queue_message(c, offer, size, &e) == -1) {
-		channel_die(c, &e);
-		return;
-	}
 	channel_move(c, CH_OFFERED);
-	channel_flush(c);
-}
-
-/* One recv(2) a call: the loop comes back while there is more, and others
- * get their turn in between. */
-static void
-channel_read(struct channel *c)
-{
-	size_t held = queue_size(&c->in), used;
-	ssize_t n;
-	uint8_t *rest;
-
-	if (held > 0)
-		memcpy(read_buf, queue_bytes(&c->in), held);
-	n = recv(c->fd, read_buf + held, sizeof(read_buf) - held, 0);
-	if (n == -1 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		channel_ended(c, n == 0 ? 0 : errno);
-		return;
-	}
-	c->bytes_in += (size_t)n;
-	queue_drop(&c->in, held);
-	held += (size_t)n;
-	used = channel_consume(c, read_buf, held);
-	if (used == held || channel_states[c->state].take == NULL)
-		return;
-	if ((rest = queue_reserve(&c->in, held - used)) == NULL) {
-		struct err e;
-
-		err_set(&e, ERR_LOCAL, "out of memory");
+	if (handshake_offer(c->handshake, clock_wall_ms(), offer, &size,
+	    &e) == -1 || queue_message(c, offer, size, &e) == -1)
 		channel_die(c, &e);
-		return;
-	}
-	memcpy(rest, read_buf + used, held - used);
-	queue_commit(&c->in, held - used);
 }
 
-/* Input ended: with an error of recv(2), or 0 for an end of file. */
 static void
-channel_ended(struct channel *c, int error)
+on_message(uint8_t *message, size_t size, void *arg)
 {
-	bool clean = c->state == CH_OPEN && error == 0 &&
-	    queue_size(&c->in) == 0;
+	struct channel *c = arg;
+	struct err e;
+
+	if (channel_states[c->state].take(c, message, size, &e) == -1)
+		channel_die(c, &e);
+}
+
+static void
+on_ended(const struct err *why, void *arg)
+{
+	struct channel *c = arg;
 	char text[ADDR_TEXT_MAX];
 	struct err e;
 
-	if (clean || c->state == CH_FLUSH || c->state == CH_LINGER) {
+	addr_format(&c->addr, text);
+	if (c->state == CH_FLUSH || c->state == CH_LINGER) {
 		channel_die(c, NULL);
 		return;
 	}
-	addr_format(&c->addr, text);
-	errno = error;
-	if (c->state == CH_OFFERED && error == 0)
+	if (why != NULL) {
+		e = *why;
+		if (c->state < CH_OPEN)
+			err_wrap(&e, "%s", text);
+	} else if (c->state == CH_OFFERED) {
 		err_set(&e, ERR_UNREACHABLE,
 		    "%s hung up in the handshake: it has another key than "
 		    "expected, or is no nodeagent", text);
-	else if (error == 0)
-		err_set(&e, ERR_UNREACHABLE, "%s left in the middle of %s",
-		    text, c->state == CH_OPEN ? "a record" : "the handshake");
-	else
-		err_errno(&e, ERR_UNREACHABLE, "the connection to %s broke",
+	} else if (c->state < CH_OPEN) {
+		err_set(&e, ERR_UNREACHABLE, "%s left during the handshake",
 		    text);
+	} else if (c->paused || stream_has_rest(&c->stream)) {
+		err_set(&e, ERR_UNREACHABLE,
+		    "the peer left before all that it sent was taken");
+	} else {
+		e.code = ERR_NONE;
+	}
 	channel_die(c, &e);
 }
 
-/* Hands over whole messages; returns how many bytes they were. */
-static size_t
-channel_consume(struct channel *c, uint8_t *bytes, size_t size)
-{
-	size_t used = 0, n = 0;
-	struct err e;
-	int got;
-
-	while (channel_states[c->state].take != NULL && !is_held(c)) {
-		got = frame_peek(bytes + used, size - used,
-		    channel_states[c->state].max, &n, &e);
-		if (got == 0)
-			break;
-		if (got == 1)
-			got = channel_states[c->state].take(c,
-			    bytes + used + FRAME_HEAD_SIZE, n, &e);
-		if (got == -1) {
-			channel_die(c, &e);
-			break;
-		}
-		used += FRAME_HEAD_SIZE + n;
-	}
-	return used;
-}
-
 static void
-channel_flush(struct channel *c)
+on_flushed(void *arg)
 {
-	while (queue_size(&c->out) > 0) {
-		ssize_t n = send(c->fd, queue_bytes(&c->out),
-		    queue_size(&c->out), MSG_NOSIGNAL);
+	struct channel *c = arg;
 
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1 && errno == EAGAIN)
-			break;
-		if (n == -1) {
-			channel_unwritable(c);
-			return;
-		}
-		c->bytes_out += (size_t)n;
-		queue_drop(&c->out, (size_t)n);
-	}
-	c->blocked = queue_size(&c->out) > 0;
-	channel_watch(c);
-	if (c->state == CH_FLUSH && !c->blocked)
-		channel_move(c, CH_LINGER);
+	channel_goodbye(c);
 	if (c->state != CH_OPEN || !c->above_high ||
-	    queue_size(&c->out) > CHANNEL_LOW_WATER)
+	    stream_queued(&c->stream) > CHANNEL_LOW_WATER)
 		return;
 	c->above_high = false;
 	if (c->handlers->drained != NULL)
 		c->handlers->drained(c, c->arg);
-}
-
-/* send(2) failed with errno.  What the peer said before it broke off may
- * still be read, and tells more: the end is left to recv(2). */
-static void
-channel_unwritable(struct channel *c)
-{
-	char text[ADDR_TEXT_MAX];
-
-	addr_format(&c->addr, text);
-	if (c->why.code == ERR_NONE)
-		err_errno(&c->why, ERR_UNREACHABLE,
-		    "the connection to %s broke", text);
-	queue_drop(&c->out, queue_size(&c->out));
-	if (c->state == CH_FLUSH)
-		channel_die(c, NULL);
 }
 
 /* ---- messages --------------------------------------------------------- */
@@ -732,7 +546,6 @@ take_offer(struct channel *c, uint8_t *message, size_t size, struct err *e)
 	if (verdict == 0)
 		handshake_over(c);
 	channel_move(c, verdict == 0 ? CH_ANSWERED : CH_FLUSH);
-	event_active(&c->turn, EV_TIMEOUT, 0);
 	return 0;
 }
 
@@ -748,9 +561,7 @@ take_answer(struct channel *c, uint8_t *message, size_t size, struct err *e)
 		return -1;
 	}
 	handshake_over(c);
-	channel_move(c, CH_OPEN);
-	if (c->handlers->opened != NULL)
-		c->handlers->opened(c, c->arg);
+	channel_open(c);
 	/* The node takes us for proven with our first record. */
 	if (c->state == CH_OPEN && c->send.nonce == 0)
 		return queue_record(c, REC_PING, NULL, 0, e);
@@ -770,20 +581,25 @@ take_record(struct channel *c, uint8_t *message, size_t size, struct err *e)
 	if (check_record(message[0], c->server ? FROM_CLIENT : FROM_SERVER, n,
 	    e) == -1)
 		return -1;
-	if (c->state == CH_ANSWERED) {
-		channel_move(c, CH_OPEN);
-		if (c->handlers->opened != NULL)
-			c->handlers->opened(c, c->arg);
-	}
+	if (c->state == CH_ANSWERED)
+		channel_open(c);
 	if (c->state != CH_OPEN || message[0] == REC_PONG)
 		return 0;
 	/* A peer that asks and never reads gets no more echoes. */
 	if (message[0] == REC_PING)
-		return queue_size(&c->out) > CHANNEL_HIGH_WATER ? 0 :
+		return stream_queued(&c->stream) > CHANNEL_HIGH_WATER ? 0 :
 		    queue_record(c, REC_PONG, message + 1, n, e);
 	c->handlers->record(c, (enum record_type)message[0], message + 1, n,
 	    c->arg);
 	return 0;
+}
+
+static void
+channel_open(struct channel *c)
+{
+	channel_move(c, CH_OPEN);
+	if (c->handlers->opened != NULL)
+		c->handlers->opened(c, c->arg);
 }
 
 static void
@@ -798,38 +614,33 @@ static int
 queue_message(struct channel *c, const uint8_t *message, size_t size,
     struct err *e)
 {
-	uint8_t *p = queue_reserve(&c->out, FRAME_HEAD_SIZE + size);
+	uint8_t *p = stream_reserve(&c->stream, size);
 
 	if (p == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
-	frame_put_head(p, size);
-	memcpy(p + FRAME_HEAD_SIZE, message, size);
-	queue_commit(&c->out, FRAME_HEAD_SIZE + size);
+	memcpy(p, message, size);
+	stream_commit(&c->stream, size);
 	return 0;
 }
 
-/* Builds the record where it leaves from and encrypts it there. */
+/* Builds the record where it leaves from, and encrypts it there. */
 static int
 queue_record(struct channel *c, enum record_type type, const void *body,
     size_t size, struct err *e)
 {
 	size_t sealed = 1 + size + NOISE_TAG_SIZE;
-	uint8_t *p = queue_reserve(&c->out, FRAME_HEAD_SIZE + sealed);
+	uint8_t *p = stream_reserve(&c->stream, sealed);
 
 	if (p == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
-	frame_put_head(p, sealed);
-	p[FRAME_HEAD_SIZE] = (uint8_t)type;
+	p[0] = (uint8_t)type;
 	if (size > 0)
-		memcpy(p + FRAME_HEAD_SIZE + 1, body, size);
-	if (noise_seal(&c->send, p + FRAME_HEAD_SIZE, 1 + size, e) == -1)
+		memcpy(p + 1, body, size);
+	if (noise_seal(&c->send, p, 1 + size, e) == -1)
 		return -1;
-	queue_commit(&c->out, FRAME_HEAD_SIZE + sealed);
-	if (queue_size(&c->out) > CHANNEL_HIGH_WATER)
+	stream_commit(&c->stream, sealed);
+	if (stream_queued(&c->stream) > CHANNEL_HIGH_WATER)
 		c->above_high = true;
-	/* One write at the end of this turn of the loop takes them all. */
-	if (!c->blocked)
-		event_active(&c->turn, EV_TIMEOUT, 0);
 	return 0;
 }
 

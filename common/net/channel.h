@@ -122,7 +122,7 @@ void channel_close(struct channel *);
 /* At once; *why (may be NULL) is what `closed` is told. */
 void channel_abort(struct channel *, const struct err *why);
 
-/* The verified peer; NULL for one that joins. */
+/* The verified peer, from `opened` on; NULL for one that joins. */
 const struct cert *channel_peer(const struct channel *);
 const uint8_t *channel_peer_key(const struct channel *);
 /* The token id of a joining peer, else NULL. */

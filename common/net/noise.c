@@ -66,7 +66,7 @@ static void hkdf(const uint8_t *ck, const uint8_t *input, size_t input_size,
     uint8_t (*out)[NOISE_KEY_SIZE], size_t n);
 static int noise_fail(struct noise_handshake *, const char *what,
     struct err *);
-static int aead_nonce(struct noise_cipher *, uint8_t nonce[12]);
+static int aead_nonce(const struct noise_cipher *, uint8_t nonce[12]);
 
 void
 noise_start(struct noise_handshake *h, enum noise_pattern pattern,
@@ -201,6 +201,7 @@ noise_seal(struct noise_cipher *c, uint8_t *buf, size_t size, struct err *e)
 		    "be encrypted");
 	crypto_aead_chacha20poly1305_ietf_encrypt(buf, NULL, buf, size, NULL,
 	    0, NULL, nonce, c->key);
+	c->nonce++;
 	return 0;
 }
 
@@ -215,6 +216,7 @@ noise_open(struct noise_cipher *c, uint8_t *buf, size_t size,
 	    size, NULL, 0, nonce, c->key) == -1)
 		return err_set(e, ERR_PROTOCOL,
 		    "a record is damaged, repeated or out of order");
+	c->nonce++;
 	*plain_size = size - NOISE_TAG_SIZE;
 	return 0;
 }
@@ -344,6 +346,7 @@ encrypt_and_hash(struct noise_handshake *h, const void *plain, size_t size,
 		return -1;
 	crypto_aead_chacha20poly1305_ietf_encrypt(c->out, &sealed, plain,
 	    size, h->hash, sizeof(h->hash), NULL, nonce, h->cipher.key);
+	h->cipher.nonce++;
 	mix_hash(h, c->out, sealed);
 	c->out += sealed;
 	return 0;
@@ -361,6 +364,7 @@ decrypt_and_hash(struct noise_handshake *h, uint8_t *plain, size_t size,
 	    c->in, sealed, h->hash, sizeof(h->hash), nonce,
 	    h->cipher.key) == -1)
 		return -1;
+	h->cipher.nonce++;
 	mix_hash(h, c->in, sealed);
 	c->in += sealed;
 	c->left -= sealed;
@@ -403,13 +407,12 @@ noise_fail(struct noise_handshake *h, const char *what, struct err *e)
 /* Four zero bytes and the counter, little-endian (section 12.3).  The last
  * value is reserved (section 5.1). */
 static int
-aead_nonce(struct noise_cipher *c, uint8_t nonce[12])
+aead_nonce(const struct noise_cipher *c, uint8_t nonce[12])
 {
 	uint64_t n = c->nonce;
 
 	if (n == UINT64_MAX)
 		return -1;
-	c->nonce++;
 	memset(nonce, 0, 4);
 	for (size_t i = 4; i < 12; i++, n >>= 8)
 		nonce[i] = (uint8_t)n;
