@@ -31,8 +31,11 @@ CREATE TABLE roles (
 	options		TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(options))
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO roles (name, predefined) VALUES
-	('master', 1), ('worker_http', 1), ('worker_mysql', 1), ('storage', 1);
+INSERT INTO roles (name, predefined, options) VALUES
+	('master', 1, '{}'),
+	('worker_http', 1, '{"port":"80"}'),
+	('worker_mysql', 1, '{"health":"mysql","port":"3306"}'),
+	('storage', 1, '{}');
 
 -- AUTOINCREMENT here and below: an id is never given twice, so that nothing
 -- passes from a removed node, operator or site to a later one.

@@ -157,6 +157,57 @@ row_blob(struct rows *q, void *buf, size_t size)
 }
 
 int
+row_options(struct rows *q, const struct option_table *t, void *object,
+    struct err *e)
+{
+	const char *text = row_text_borrow(q);
+	json_t *o;
+	int rv;
+
+	/* What most sites have: nothing set, nothing to parse. */
+	if (strcmp(text, "{}") == 0) {
+		option_defaults(t, object);
+		return 0;
+	}
+	o = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	if (!json_is_object(o))
+		rv = err_set(e, ERR_CORRUPT, "its options are no JSON object");
+	else
+		rv = option_from_json(t, object, o, e);
+	if (rv == -1)
+		e->code = ERR_CORRUPT;
+	json_decref(o);
+	return rv;
+}
+
+char *
+db_options_text(const struct option_table *t, const void *object, struct err *e)
+{
+	json_t *o = option_to_json(t, object);
+	char *text =
+	    o != NULL ? json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+	json_decref(o);
+	if (text == NULL)
+		err_set(e, ERR_LOCAL, "out of memory");
+	return text;
+}
+
+int
+db_save_options(struct registry *r, struct err *e, const struct option_table *t,
+    const void *object, const char *sql, struct bind id)
+{
+	char *text = db_options_text(t, object, e);
+	int rv;
+
+	if (text == NULL)
+		return -1;
+	rv = db_run(r, e, sql, id, TEXT(text));
+	free(text);
+	return rv;
+}
+
+int
 db_error(struct registry *r, struct err *e)
 {
 	int rc = sqlite3_extended_errcode(r->db);

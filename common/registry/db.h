@@ -15,6 +15,7 @@
 
 #include "common/base/name.h"
 #include "common/base/uuid.h"
+#include "common/registry/option.h"
 #include "common/registry/registry.h"
 
 #define DB_STATEMENTS_MAX 160
@@ -100,6 +101,19 @@ void row_text(struct rows *, char *buf, size_t size); /* cut to fit */
 const char *row_text_borrow(struct rows *);	      /* until rows_next() */
 /* Whether it was there (not NULL) with exactly this size. */
 bool row_blob(struct rows *, void *buf, size_t size);
+
+/* ---- options, kept as JSON -------------------------------------------- */
+
+/* The next column into the fields of an object.  ERR_CORRUPT. */
+int row_options(struct rows *, const struct option_table *, void *object,
+    struct err *);
+/* The options of an object as what the column holds; malloc'ed. */
+char *db_options_text(const struct option_table *, const void *object,
+    struct err *);
+/* Runs an UPDATE whose ?1 is the object and ?2 its options. */
+int db_save_options(struct registry *, struct err *,
+    const struct option_table *, const void *object, const char *sql,
+    struct bind id);
 
 /* ---- transactions, errors --------------------------------------------- */
 

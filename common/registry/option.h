@@ -47,6 +47,15 @@ struct option {
 #define OPTION_FIELD(type, member) \
 	offsetof(struct type, member), sizeof(((struct type *)0)->member)
 
+/* A row: the field, then name, range, default and help, and what else there
+ * is to say (.word = "none"). */
+#define OPTION_ROW(type_, unit_, tag, member, name_, lo, hi, def, help_, ...) \
+	{                                                                     \
+		.name = (name_), .type = (type_), OPTION_FIELD(tag, member),  \
+		.min = (lo), .max = (hi), .fallback = (def), .unit = (unit_), \
+		.help = (help_)__VA_OPT__(, ) __VA_ARGS__                     \
+	}
+
 struct option_table {
 	const char *what; /* "setting", "role option" */
 	const struct option *rows;

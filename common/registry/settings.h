@@ -5,6 +5,7 @@
 #ifndef MUSTER_SETTINGS_H
 #define MUSTER_SETTINGS_H
 
+#include "common/base/name.h"
 #include "common/registry/option.h"
 #include "common/registry/registry.h"
 
@@ -27,7 +28,8 @@ struct settings {
 	char trusted[SETTING_LIST_MAX];
 	char access_log[SETTING_PATH_MAX];
 	int64_t access_log_format; /* enum access_log_format */
-	char default_site[256];
+	char default_site[HOST_MAX_LEN + 1];
+	char user[33]; /* the workers' account */
 	int64_t header_timeout_ms, body_timeout_ms, body_min_rate;
 	int64_t keepalive_ms, keepalive_requests;
 	int64_t connect_timeout_ms, response_timeout_ms, send_timeout_ms;

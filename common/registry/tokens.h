@@ -60,11 +60,13 @@ enum join_status { JOIN_ADMITTED, JOIN_PENDING };
  * Consumes a use of the token and inserts the node, or the request that waits
  * for approval, in one transaction: of two racing joins one wins.  The same
  * key with the same token gets the same answer again, and no further use.
+ * Of a node that waits only the name is filled in.
  * The certificate is certs_issue(), best inside the same change.
  *
+ * A token made for a node that has no agent yet (nodes_add) gives it one.
  * ERR_STRANGER: no such token; ERR_EXPIRED; ERR_DENIED: used up, or from a
- * foreign address; ERR_CONFLICT: the name has another key (noted for
- * conflicts_each()).
+ * foreign address; ERR_CONFLICT: the name has another key (then, with the
+ * change ended, conflicts_note() keeps it for a person to see).
  */
 int join_node(struct registry *, const struct join *, struct node *,
     enum join_status *, struct err *);
@@ -90,6 +92,8 @@ int pending_each(struct registry *, join_request_fn *, void *arg, struct err *);
 int pending_approve(struct registry *, const char *name, struct err *);
 int pending_reject(struct registry *, const char *name, struct err *);
 
+/* Keeps a refused join; the caller has no change open. */
+int conflicts_note(struct registry *, const struct join *, struct err *);
 /* Joins refused for a name that has another key; the newest first. */
 int conflicts_each(struct registry *, join_request_fn *, void *arg,
     struct err *);
