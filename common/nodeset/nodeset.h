@@ -17,9 +17,9 @@
 
 #include "common/base/err.h"
 
-#define NODESET_MAX 1000000	/* names in one set */
-#define NODESET_NAME_MAX 255	/* bytes of one name */
-#define NODESET_DIMS 16		/* numbers in one name that fold */
+#define NODESET_MAX	 1000000 /* names in one set */
+#define NODESET_NAME_MAX 255	 /* bytes of one name */
+#define NODESET_DIMS	 16	 /* numbers in one name that fold */
 
 struct nodeset;
 struct grid;
@@ -47,7 +47,7 @@ struct nodeset_resolver {
 	 * "[::1]:7400"), borrowed until the next call; NULL: none has it.
 	 * The member itself may be NULL. */
 	const char *(*address)(void *arg, const char *text);
-	bool allow_unknown;	/* unknown names stay in, as they are */
+	bool allow_unknown; /* unknown names stay in, as they are */
 };
 
 /* An empty set.  NULL when out of memory. */
@@ -62,13 +62,20 @@ int nodeset_parse(const char *text, const struct nodeset_resolver *,
 /* Adds one name, which is data: no ranges, roles or wildcards are seen. */
 int nodeset_add(struct nodeset *, const char *name, struct err *);
 
-/* a = a OP b.  Cheap for many small unions. */
-int nodeset_combine(struct nodeset *a, enum nodeset_op,
-    const struct nodeset *b, struct err *);
+/* a = a OP b.  On failure a is as before, but for a union, where it may hold
+ * a part of b. */
+int nodeset_combine(struct nodeset *a, enum nodeset_op, const struct nodeset *b,
+    struct err *);
+
+/*
+ * Additions and unions wait, so that many cost little; the next question
+ * merges what waits.  Those that cannot fail (count, has, iter_init) end the
+ * program when memory lacks for that: a daemon settles the set before them.
+ */
+int nodeset_settle(const struct nodeset *, struct err *);
 
 size_t nodeset_count(const struct nodeset *);
 bool nodeset_has(const struct nodeset *, const char *name);
-bool nodeset_equal(const struct nodeset *, const struct nodeset *);
 
 /* The canonical text, "db1,web[01-06,10]", items parted by `sep` (","), in
  * *text: malloc'ed, the caller's. */
@@ -82,11 +89,11 @@ int nodeset_fold(const struct nodeset *, const char *sep, char **text,
  */
 struct nodeset_iter {
 	const struct nodeset *set;
-	size_t pattern;			/* which group of names */
-	bool started;			/* within that group */
+	size_t pattern; /* which group of names */
+	bool started;	/* within that group */
 	const struct grid *grid[NODESET_DIMS];
-	size_t span[NODESET_DIMS];	/* odometer: span of each grid, */
-	uint64_t number[NODESET_DIMS];	/* and number within it */
+	size_t span[NODESET_DIMS];     /* odometer: span of each grid, */
+	uint64_t number[NODESET_DIMS]; /* and number within it */
 	char name[NODESET_NAME_MAX + 1];
 };
 void nodeset_iter_init(struct nodeset_iter *, const struct nodeset *);
