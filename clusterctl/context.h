@@ -58,7 +58,8 @@ const char *context_typed(const struct context *);
 /* The event loop, made at the first call. */
 struct event_base *context_base(struct context *);
 
-/* Words joined so that a shell would read them back; malloc'ed. */
+/* Words joined so that a shell would read them back, values of --env hidden;
+ * malloc'ed. */
 char *context_quote(int argc, char *const *argv);
 
 #endif

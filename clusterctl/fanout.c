@@ -136,6 +136,15 @@ fanout_run(struct fanout *f, struct err *e)
 	return 0;
 }
 
+void
+fanout_cancel(struct fanout *f)
+{
+	if (f->cancel != CANCEL_NONE)
+		return;
+	cancel_all(f, CANCEL_KIND);
+	skip_rest(f);
+}
+
 size_t
 fanout_n(const struct fanout *f)
 {
@@ -469,8 +478,7 @@ on_signal(evutil_socket_t sig, short what, void *arg)
 	if (f->cancel != CANCEL_NONE) {
 		cancel_all(f, CANCEL_GONE);
 	} else if (sig != SIGINT || again) {
-		cancel_all(f, CANCEL_KIND);
-		skip_rest(f);
+		fanout_cancel(f);
 	} else {
 		f->int_at_ms = now;
 		tell_running(f);

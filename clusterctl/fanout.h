@@ -86,6 +86,9 @@ void fanout_free(struct fanout *);
 /* Runs until every target has its result. */
 int fanout_run(struct fanout *, struct err *);
 
+/* Ends all as a second Ctrl-C does: nobody reads what they say. */
+void fanout_cancel(struct fanout *);
+
 size_t fanout_n(const struct fanout *);
 struct task *fanout_task(struct fanout *, size_t i);
 bool fanout_interrupted(const struct fanout *);

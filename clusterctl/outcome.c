@@ -31,7 +31,7 @@ static const struct {
 	[OUTCOME_DENIED] = { "denied", ERR_DENIED, 7, true,
 	    "not delivered: denied" },
 	[OUTCOME_LOCAL] = { "local", ERR_LOCAL, 8, true,
-	    "not delivered: this machine" },
+	    "failed on this machine" },
 	[OUTCOME_SKIPPED] = { "skipped", ERR_BUDGET, 1, false, "not started" },
 	[OUTCOME_CANCELLED] = { "cancelled", 130, 9, false, "interrupted" },
 };

@@ -21,7 +21,7 @@ enum outcome {
 	OUTCOME_LOST,	     /* delivered, result unknown */
 	OUTCOME_UNREACHABLE, /* not delivered */
 	OUTCOME_DENIED,	     /* not delivered: not allowed */
-	OUTCOME_LOCAL,	     /* not delivered: a failure of this machine */
+	OUTCOME_LOCAL,	     /* given up for a failure of this machine */
 	OUTCOME_SKIPPED,     /* never started */
 	OUTCOME_CANCELLED,   /* ended by Ctrl-C */
 	N_OUTCOMES

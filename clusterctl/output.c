@@ -26,8 +26,6 @@ static struct {
 	bool json, tty, colour;
 } form;
 
-static void die_of_sigpipe(void);
-
 void
 output_open(bool json, bool no_color)
 {
@@ -103,7 +101,7 @@ output_close(int status)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	if (errno == EPIPE)
-		die_of_sigpipe();
+		output_reader_gone();
 	err_errno(&e, ERR_LOCAL, "cannot write the output");
 	output_error(&e);
 	return err_exit_status(ERR_LOCAL);
@@ -132,9 +130,10 @@ output_width(const char *text)
 	return width;
 }
 
-static void
-die_of_sigpipe(void)
+void
+output_reader_gone(void)
 {
 	signal(SIGPIPE, SIG_DFL);
 	raise(SIGPIPE);
+	_exit(128 + SIGPIPE); /* it was blocked */
 }

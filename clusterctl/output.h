@@ -86,6 +86,9 @@ void output_note(const char *fmt, ...) PRINTF(1, 2);
  */
 int output_close(int status);
 
+/* Ends the program so. */
+_Noreturn void output_reader_gone(void);
+
 /* Columns that a text takes on a terminal. */
 size_t output_width(const char *text);
 

@@ -22,7 +22,7 @@ static int list_nodes(const struct context *, struct targets *, struct err *);
 static void tell_left_out(const struct nodeset *, const char *why);
 static int refuse_empty(const struct target_opts *, struct err *);
 
-const struct opt target_rows[] = {
+const struct opt target_rows[N_TARGET_ROWS] = {
 	{ .name = "role",
 	    .letter = 'r',
 	    .type = OPT_LIST,
@@ -61,7 +61,6 @@ const struct opt target_rows[] = {
 	    .hook = take_n,
 	    .help = "--nodes SET; once targets are given: --no-stdin" },
 };
-const size_t n_target_rows = nitems(target_rows);
 
 bool
 targets_given(const struct target_opts *o)

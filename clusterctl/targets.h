@@ -18,13 +18,13 @@ struct target_opts {
 	const char *behind_n; /* the word after such a -n */
 };
 
-extern const struct opt target_rows[];
-extern const size_t n_target_rows;
+#define N_TARGET_ROWS 7
+extern const struct opt target_rows[N_TARGET_ROWS];
 
 /* A set for a command's table; `type` has a struct target_opts `targets`. */
 #define TARGET_OPTS(type)                                                    \
 	{                                                                    \
-		.title = "Targets", .rows = target_rows, .n = n_target_rows, \
+		.title = "Targets", .rows = target_rows, .n = N_TARGET_ROWS, \
 		.offset = offsetof(type, targets)                            \
 	}
 
