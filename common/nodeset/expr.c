@@ -9,6 +9,7 @@
 #include "common/nodeset/set.h"
 
 #define OPERATORS ",!&^"
+#define SPACES	  " \t\n"
 
 static const struct {
 	char sign;
@@ -27,6 +28,8 @@ struct operand {
 	size_t len;
 };
 
+static int add_expression(struct nodeset *, const char *text, struct resolve *,
+    struct err *);
 static int evaluate(const char *text, struct resolve *, struct nodeset *,
     struct err *);
 static const char *take_operand(const char *p, struct operand *);
@@ -39,27 +42,56 @@ static int role_nodes(const struct operand *, struct resolve *,
     struct nodeset *, struct err *);
 static int mask_nodes(const struct operand *, struct resolve *,
     const struct nodeset *masks, struct nodeset *, struct err *);
-static int add_text(struct nodeset *, const char *text, size_t len,
+static int add_names(struct nodeset *, const char *text, size_t len,
     struct err *);
 
 int
 nodeset_parse(const char *text, const struct nodeset_resolver *resolver,
     struct nodeset **out, struct err *e)
 {
+	return nodeset_parse_list(&text, 1, resolver, out, e);
+}
+
+int
+nodeset_parse_list(const char *const *texts, size_t n,
+    const struct nodeset_resolver *resolver, struct nodeset **out,
+    struct err *e)
+{
 	struct resolve r = { resolver, NULL };
 	struct nodeset *s;
-	int rv = -1;
+	int rv = 0;
 
 	if ((s = nodeset_new()) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
-	if (text[strspn(text, " \t\n")] == '\0' ||
-	    evaluate(text, &r, s, e) == 0)
+	for (size_t i = 0; rv == 0 && i < n; i++)
+		rv = add_expression(s, texts[i], &r, e);
+	if (rv == 0)
 		rv = nodeset_settle(s, e);
 	resolve_fini(&r);
 	if (rv == -1)
 		nodeset_free(s);
 	else
 		*out = s;
+	return rv;
+}
+
+/* An expression of unions alone needs no set of its own. */
+static int
+add_expression(struct nodeset *s, const char *text, struct resolve *r,
+    struct err *e)
+{
+	struct nodeset *own;
+	int rv = -1;
+
+	if (text[strspn(text, SPACES)] == '\0')
+		return 0;
+	if (strpbrk(text, "!&^") == NULL)
+		return evaluate(text, r, s, e);
+	if ((own = nodeset_new()) == NULL)
+		return err_set(e, ERR_LOCAL, "out of memory");
+	if (evaluate(text, r, own, e) == 0)
+		rv = nodeset_combine(s, NODESET_UNION, own, e);
+	nodeset_free(own);
 	return rv;
 }
 
@@ -89,7 +121,7 @@ take_operand(const char *p, struct operand *o)
 {
 	const char *end;
 
-	p += strspn(p, " \t\n");
+	p += strspn(p, SPACES);
 	for (end = p; *end != '\0' && strchr(OPERATORS, *end) == NULL; end++) {
 		const char *close = *end == '[' ? strchr(end, ']') : end;
 
@@ -101,7 +133,7 @@ take_operand(const char *p, struct operand *o)
 	}
 	o->text = p;
 	o->len = (size_t)(end - p);
-	while (o->len > 0 && strchr(" \t\n", p[o->len - 1]) != NULL)
+	while (o->len > 0 && strchr(SPACES, p[o->len - 1]) != NULL)
 		o->len--;
 	return end;
 }
@@ -125,7 +157,7 @@ apply(const struct operand *o, struct resolve *r, struct nodeset *s,
 
 	/* The many names of a long list go straight in. */
 	if (r->resolver == NULL && o->op == NODESET_UNION && *o->text != '@')
-		return add_text(s, o->text, o->len, e);
+		return add_names(s, o->text, o->len, e);
 	if ((nodes = nodeset_new()) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
 	if (operand_nodes(o, r, nodes, e) == 0 && nodeset_settle(nodes, e) == 0)
@@ -144,10 +176,10 @@ operand_nodes(const struct operand *o, struct resolve *r, struct nodeset *nodes,
 	if (*o->text == '@')
 		return role_nodes(o, r, nodes, e);
 	if (r->resolver == NULL)
-		return add_text(nodes, o->text, o->len, e);
+		return add_names(nodes, o->text, o->len, e);
 	if ((names = nodeset_new()) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
-	if (add_text(names, o->text, o->len, e) == -1 ||
+	if (add_names(names, o->text, o->len, e) == -1 ||
 	    nodeset_settle(names, e) == -1)
 		rv = -1;
 	else if (memchr(o->text, '*', o->len) != NULL ||
@@ -177,7 +209,7 @@ role_nodes(const struct operand *o, struct resolve *r, struct nodeset *nodes,
 		return err_set(e, ERR_USAGE, "'@' lacks the name of a role");
 	if ((roles = nodeset_new()) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
-	if (add_text(roles, o->text + 1, o->len - 1, e) == 0 &&
+	if (add_names(roles, o->text + 1, o->len - 1, e) == 0 &&
 	    nodeset_settle(roles, e) == 0)
 		rv = resolve_roles(r, roles, nodes, e);
 	nodeset_free(roles);
@@ -198,7 +230,7 @@ mask_nodes(const struct operand *o, struct resolve *r,
 }
 
 static int
-add_text(struct nodeset *s, const char *text, size_t len, struct err *e)
+add_names(struct nodeset *s, const char *text, size_t len, struct err *e)
 {
 	char pattern[NODESET_NAME_MAX + 1];
 	struct grid *g;

@@ -59,6 +59,10 @@ void nodeset_free(struct nodeset *);
 int nodeset_parse(const char *text, const struct nodeset_resolver *,
     struct nodeset **, struct err *);
 
+/* The union of n expressions, each read by itself: the words of a list. */
+int nodeset_parse_list(const char *const *texts, size_t n,
+    const struct nodeset_resolver *, struct nodeset **, struct err *);
+
 /* Adds one name, which is data: no ranges, roles or wildcards are seen. */
 int nodeset_add(struct nodeset *, const char *name, struct err *);
 
