@@ -191,7 +191,7 @@ load_roles(struct registry *r, struct token_row *t, struct err *e)
 	static const char sql[] =
 	    "SELECT role FROM token_roles WHERE token_id = ? ORDER BY role";
 	struct rows q;
-	int rv;
+	int rv = 0;
 
 	if (rows_open(&q, r, e, sql, BLOB(t->id, sizeof(t->id))) == -1)
 		return -1;
