@@ -95,31 +95,56 @@ out:
 }
 
 int
+io_replace_begin(struct io_replacement *f, const char *path, struct err *e)
+{
+	f->fd = -1;
+	if ((size_t)snprintf(f->path, sizeof(f->path), "%s", path) >=
+		sizeof(f->path) ||
+	    (size_t)snprintf(f->tmp, sizeof(f->tmp), "%s.XXXXXX", path) >=
+		sizeof(f->tmp))
+		return err_set(e, ERR_LOCAL, "path too long: %s", path);
+	if ((f->fd = mkostemp(f->tmp, O_CLOEXEC)) == -1)
+		return err_errno(e, ERR_LOCAL, "cannot create %s", f->tmp);
+	return 0;
+}
+
+int
+io_replace_commit(struct io_replacement *f, mode_t mode, struct err *e)
+{
+	/* mkostemp made it 0600; a wider mode comes only once it is whole. */
+	if (fchmod(f->fd, mode) == -1 || fsync(f->fd) == -1 ||
+	    rename(f->tmp, f->path) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot write %s", f->path);
+		io_replace_abort(f);
+		return -1;
+	}
+	io_close(&f->fd);
+	return sync_parent(f->path, e);
+}
+
+void
+io_replace_abort(struct io_replacement *f)
+{
+	if (f->fd == -1)
+		return;
+	io_close(&f->fd);
+	unlink(f->tmp);
+}
+
+int
 io_write_file(const char *path, const void *data, size_t size, mode_t mode,
     struct err *e)
 {
-	char tmp[PATH_MAX];
-	int fd;
+	struct io_replacement f;
 
-	if ((size_t)snprintf(tmp, sizeof(tmp), "%s.XXXXXX", path) >=
-	    sizeof(tmp))
-		return err_set(e, ERR_LOCAL, "path too long: %s", path);
-	/* mkostemp makes 0600; a wider mode is given only once it is whole. */
-	if ((fd = mkostemp(tmp, O_CLOEXEC)) == -1)
-		return err_errno(e, ERR_LOCAL, "cannot create %s", tmp);
-	if (io_write_n(fd, data, size) == -1 || fchmod(fd, mode) == -1 ||
-	    fsync(fd) == -1) {
+	if (io_replace_begin(&f, path, e) == -1)
+		return -1;
+	if (io_write_n(f.fd, data, size) == -1) {
 		err_errno(e, ERR_LOCAL, "cannot write %s", path);
-		close(fd);
-		unlink(tmp);
+		io_replace_abort(&f);
 		return -1;
 	}
-	if (close(fd) == -1 || rename(tmp, path) == -1) {
-		err_errno(e, ERR_LOCAL, "cannot replace %s", path);
-		unlink(tmp);
-		return -1;
-	}
-	return sync_parent(path, e);
+	return io_replace_commit(&f, mode, e);
 }
 
 int

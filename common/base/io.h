@@ -8,6 +8,7 @@
 #define MUSTER_IO_H
 
 #include <sys/types.h>
+#include <limits.h>
 #include <stddef.h>
 
 #include "common/base/err.h"
@@ -27,6 +28,19 @@ int io_write_n(int fd, const void *buf, size_t n);
  */
 int io_read_file(const char *path, size_t max, char **data, size_t *size,
     struct err *);
+
+/*
+ * A file that takes another's place only once it is whole: a new file beside
+ * it (0600 from its first instant), then fsync, rename, fsync of the
+ * directory.  End with either; both leave nothing beside it.
+ */
+struct io_replacement {
+	int fd;
+	char path[PATH_MAX], tmp[PATH_MAX];
+};
+int io_replace_begin(struct io_replacement *, const char *path, struct err *);
+int io_replace_commit(struct io_replacement *, mode_t mode, struct err *);
+void io_replace_abort(struct io_replacement *); /* also after a commit */
 
 /*
  * Writes a file atomically: a new file beside it (mode from its first

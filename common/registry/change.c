@@ -3,6 +3,7 @@
 #include "common/registry/registry.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "common/base/clock.h"
 #include "common/registry/db.h"
 
-#define CHANGES_KEPT 100000 /* rows of the change log */
+#define CHANGES_KEPT	100000	/* rows of the change log */
+#define SERIALS_SKIPPED 1000000 /* more than are issued between backups */
 
 static int begin(struct registry *, struct err *);
 static int log_change(struct registry *, struct err *);
@@ -23,6 +25,21 @@ registry_revision(struct registry *r, int64_t *revision, struct err *e)
 	static const char sql[] = "SELECT revision FROM cluster";
 
 	return db_int(r, e, revision, sql) == -1 ? -1 : 0;
+}
+
+int
+registry_advance(struct registry *r, int64_t revision, struct err *e)
+{
+	static const char sql[] =
+	    "UPDATE cluster SET revision = ?1, next_serial = next_serial + ?2 "
+	    "WHERE revision < ?1";
+	int rv;
+
+	if (registry_begin(r, e, "restored: go on behind revision %" PRId64,
+		revision) == -1)
+		return -1;
+	rv = db_run(r, e, sql, INT(revision), INT(SERIALS_SKIPPED));
+	return registry_end(r, rv, e);
 }
 
 int

@@ -49,6 +49,13 @@ const char *registry_cluster_name(const struct registry *);
 /* The number of the last change.  Cheap (microseconds): fit for a poll. */
 int registry_revision(struct registry *, int64_t *revision, struct err *);
 
+/*
+ * For a registry that was restored from a backup: its next revision is above
+ * `revision`, which nodes have seen already, and its next serial above any
+ * that was issued since.  No change when it is further on.
+ */
+int registry_advance(struct registry *, int64_t revision, struct err *);
+
 /* Who the following changes are logged for ("operator admin"). */
 void registry_set_actor(struct registry *, const char *who);
 

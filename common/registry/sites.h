@@ -27,8 +27,8 @@ struct site {
 	int64_t share, max_active;
 	int64_t use_static;	  /* 0, 1: files served by the proxy */
 	int64_t queue_timeout_ms; /* 0: the role's */
-	/* Host names, also "*.example.com", split by one space; borrowed for
-	 * the call in walks, see site_fini() elsewhere. */
+	/* Host names, also "*.example.com", sorted, split by one space; NULL:
+	 * none. */
 	char *aliases;
 };
 
@@ -36,7 +36,8 @@ extern const struct option_table site_options;
 
 /* Defaults: enabled, role worker_http, no alias. */
 void site_init(struct site *, const char *name);
-void site_fini(struct site *); /* frees aliases; storage is the caller's */
+/* After site_init() and sites_get(); walks do it for their callback. */
+void site_fini(struct site *);
 /* Adds to the list; ERR_USAGE: not a host name, or too many. */
 int site_add_alias(struct site *, const char *host, struct err *);
 

@@ -1,0 +1,274 @@
+/* roster_walk.c: what stands in a roster, by kind; see roster.h. */
+#include "common/registry/roster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/registry/record.h"
+#include "common/registry/roster_form.h"
+
+#define SUGGEST_AMONG 1000 /* names looked at for a "did you mean" */
+
+/* A typed callback on its way through the untyped walk. */
+struct walk {
+	union {
+		node_fn *node;
+		role_fn *role;
+		site_fn *site;
+		operator_fn *operator;
+		int (*revoked)(uint64_t serial, int64_t not_after_s, void *arg);
+	} fn;
+	void *arg;
+};
+
+/* One node looked for: by whichever of these is set. */
+struct wanted {
+	const char *name;
+	const uint8_t *key;
+	const struct addr *addr;
+	struct node *found;
+};
+
+struct names {
+	size_t n;
+	char name[SUGGEST_AMONG][NAME_MAX_LEN + 1];
+	const char *list[SUGGEST_AMONG];
+};
+
+static roster_line_fn give_node, give_role, give_site, give_operator,
+    give_revoked, take_setting, match_node;
+static node_fn collect_name;
+static int find(struct roster *, const char *needle, struct wanted *,
+    struct err *);
+static int no_such_node(struct roster *, const char *name, struct err *);
+
+int
+roster_each_node(struct roster *r, node_fn *fn, void *arg, struct err *e)
+{
+	struct walk w = { .fn.node = fn, .arg = arg };
+
+	return roster_each_line(r, "node", NULL, give_node, &w, e);
+}
+
+int
+roster_each_role(struct roster *r, role_fn *fn, void *arg, struct err *e)
+{
+	struct walk w = { .fn.role = fn, .arg = arg };
+
+	return roster_each_line(r, "role", NULL, give_role, &w, e);
+}
+
+int
+roster_each_site(struct roster *r, site_fn *fn, void *arg, struct err *e)
+{
+	struct walk w = { .fn.site = fn, .arg = arg };
+
+	return roster_each_line(r, "site", NULL, give_site, &w, e);
+}
+
+int
+roster_each_operator(struct roster *r, operator_fn *fn, void *arg,
+    struct err *e)
+{
+	struct walk w = { .fn.operator = fn, .arg = arg };
+
+	return roster_each_line(r, "operator", NULL, give_operator, &w, e);
+}
+
+int
+roster_each_revoked(struct roster *r,
+    int (*fn)(uint64_t serial, int64_t not_after_s, void *arg), void *arg,
+    struct err *e)
+{
+	struct walk w = { .fn.revoked = fn, .arg = arg };
+
+	return roster_each_line(r, "revoked", NULL, give_revoked, &w, e);
+}
+
+int
+roster_settings(struct roster *r, struct settings *s, struct err *e)
+{
+	struct settings out;
+
+	option_defaults(&settings_table, &out);
+	if (roster_each_line(r, "setting", NULL, take_setting, &out, e) == -1)
+		return -1;
+	*s = out;
+	return 0;
+}
+
+int
+roster_get_node(struct roster *r, const char *name, struct node *n,
+    struct err *e)
+{
+	struct wanted w = { .name = name, .found = n };
+	char needle[NAME_MAX_LEN + 16];
+	int rv;
+
+	if (!name_valid(name))
+		return no_such_node(r, name, e);
+	snprintf(needle, sizeof(needle), "\"name\":\"%s\"", name);
+	rv = find(r, needle, &w, e);
+	return rv == 1 ? no_such_node(r, name, e) : rv;
+}
+
+int
+roster_get_node_key(struct roster *r, const uint8_t key[KEY_SIZE],
+    struct node *n, struct err *e)
+{
+	struct wanted w = { .key = key, .found = n };
+	char needle[2 * KEY_SIZE + 1];
+	int rv;
+
+	sodium_bin2hex(needle, sizeof(needle), key, KEY_SIZE);
+	rv = find(r, needle, &w, e);
+	return rv == 1 ? err_set(e, ERR_NO_TARGET, "no node has this key") : rv;
+}
+
+int
+roster_get_node_addr(struct roster *r, const struct addr *addr, struct node *n,
+    struct err *e)
+{
+	struct wanted w = { .addr = addr, .found = n };
+	char ip[ADDR_TEXT_MAX];
+	int rv = find(r, NULL, &w, e);
+
+	addr_format_ip(addr, ip);
+	return rv == 1 ?
+	    err_set(e, ERR_NO_TARGET, "no node has the address %s", ip) :
+	    rv;
+}
+
+/* 1: not there. */
+static int
+find(struct roster *r, const char *needle, struct wanted *w, struct err *e)
+{
+	int rv = roster_each_line(r, "node", needle, match_node, w, e);
+
+	return rv == -1 ? -1 : !rv;
+}
+
+static int
+match_node(json_t *o, void *arg, struct err *e)
+{
+	struct wanted *w = arg;
+	struct node n;
+	struct addr a;
+
+	if (record_to_node(o, &n, e) == -1)
+		return -1;
+	if (w->name != NULL && strcmp(n.name, w->name) != 0)
+		return 0;
+	if (w->key != NULL &&
+	    (!n.has_key || memcmp(n.key, w->key, KEY_SIZE) != 0))
+		return 0;
+	if (w->addr != NULL &&
+	    (addr_parse(n.addr, 0, &a, e) == -1 || !addr_same_ip(&a, w->addr)))
+		return 0;
+	*w->found = n;
+	return 1;
+}
+
+static int
+no_such_node(struct roster *r, const char *name, struct err *e)
+{
+	struct names *names = malloc(sizeof(*names));
+	const char *near = NULL;
+	struct err ignored;
+
+	if (names != NULL) {
+		names->n = 0;
+		roster_each_node(r, collect_name, names, &ignored);
+		near = name_suggest(name, names->list, names->n);
+	}
+	if (near != NULL)
+		err_set(e, ERR_NO_TARGET,
+		    "no such node '%.64s'; did you mean '%s'?", name, near);
+	else
+		err_set(e, ERR_NO_TARGET, "no such node '%.64s'", name);
+	free(names);
+	return -1;
+}
+
+static int
+collect_name(const struct node *n, void *arg)
+{
+	struct names *names = arg;
+
+	memcpy(names->name[names->n], n->name, sizeof(n->name));
+	names->list[names->n] = names->name[names->n];
+	return ++names->n == SUGGEST_AMONG;
+}
+
+static int
+give_node(json_t *o, void *arg, struct err *e)
+{
+	struct walk *w = arg;
+	struct node n;
+
+	return record_to_node(o, &n, e) == -1 ? -1 : w->fn.node(&n, w->arg);
+}
+
+static int
+give_role(json_t *o, void *arg, struct err *e)
+{
+	struct walk *w = arg;
+	struct role role;
+
+	return record_to_role(o, &role, e) == -1 ? -1 :
+						   w->fn.role(&role, w->arg);
+}
+
+static int
+give_site(json_t *o, void *arg, struct err *e)
+{
+	struct walk *w = arg;
+	struct site s;
+	int rv;
+
+	if (record_to_site(o, &s, e) == -1)
+		return -1;
+	rv = w->fn.site(&s, w->arg);
+	site_fini(&s);
+	return rv;
+}
+
+static int
+give_operator(json_t *o, void *arg, struct err *e)
+{
+	struct walk *w = arg;
+	struct operator op;
+
+	return record_to_operator(o, &op, e) == -1 ?
+	    -1 :
+	    w->fn.operator(&op, w->arg);
+}
+
+static int
+give_revoked(json_t *o, void *arg, struct err *e)
+{
+	struct walk *w = arg;
+	int64_t serial, not_after_s;
+
+	if (json_get_int(o, "serial", 0, INT64_MAX, &serial, e) == -1 ||
+	    json_get_int(o, "not_after", 0, INT64_MAX, &not_after_s, e) == -1)
+		return -1;
+	return w->fn.revoked((uint64_t)serial, not_after_s, w->arg);
+}
+
+/* A setting, or a value, that only a newer master knows is left at its
+ * default: a roster must never stop an older node. */
+static int
+take_setting(json_t *o, void *arg, struct err *e)
+{
+	const char *key, *value;
+	struct err ignored;
+
+	if (json_get_string(o, "key", 64, &key, e) == -1 ||
+	    json_get_string(o, "value", OPTION_TEXT_MAX, &value, e) == -1)
+		return -1;
+	option_set(&settings_table, arg, key, value, &ignored);
+	return 0;
+}
