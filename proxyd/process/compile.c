@@ -1,0 +1,327 @@
+/*
+ * compile.c: see compile.h.
+ *
+ * Roles come first (a node names its roles, a site its role), so each walk
+ * finds what the one before it has left in `struct compile`.
+ */
+#include "proxyd/process/compile.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "common/base/log.h"
+#include "proxyd/process/snapshot_plan.h"
+
+#define PAGE_SIZE_MAX (64 * 1024)
+
+struct compiled_role {
+	char name[NAME_MAX_LEN + 1];
+	int64_t id, maxconn, port;
+	uint32_t index;
+};
+
+struct compile {
+	struct snapshot_plan *plan;
+	struct scoreboard *board;
+	const struct settings *settings;
+	struct compiled_role *roles;
+	size_t n_roles;
+	struct err *e;
+};
+
+static int add_settings(struct compile *);
+static role_fn add_role;
+static node_fn add_node;
+static site_fn add_site;
+static int add_node_in_role(struct compile *, const struct node *,
+    const struct node_role *);
+static int add_hosts(struct compile *, uint32_t index, const struct site *);
+static const struct compiled_role *role_of(const struct compile *,
+    const char *name);
+static void set_balance(struct snap_role *, const struct balance *);
+static void set_check(struct snap_role *, const struct health *);
+static char *read_page(const struct site *);
+
+int
+compile_snapshot(struct source *s, struct scoreboard *board, int64_t revision,
+    struct settings *settings, int *fd, struct err *e)
+{
+	struct compile c = { .board = board, .settings = settings, .e = e };
+	int rv = -1;
+
+	if (source_begin(s, e) == -1)
+		return -1;
+	if ((c.plan = plan_new(revision, e)) != NULL &&
+	    source_settings(s, settings, e) == 0 && add_settings(&c) == 0 &&
+	    source_each_role(s, add_role, &c, e) == 0 &&
+	    source_each_node(s, add_node, &c, e) == 0 &&
+	    source_each_site(s, add_site, &c, e) == 0)
+		rv = plan_write(c.plan, fd, e);
+	source_end(s);
+	plan_free(c.plan);
+	free(c.roles);
+	return rv;
+}
+
+int64_t
+compile_id(const char *text)
+{
+	uint8_t hash[16];
+	int64_t id;
+
+	crypto_generichash(hash, sizeof(hash), (const uint8_t *)text,
+	    strlen(text), NULL, 0);
+	memcpy(&id, hash, sizeof(id));
+	id &= INT64_MAX;
+	return id != 0 ? id : 1;
+}
+
+static int
+add_settings(struct compile *c)
+{
+	const struct settings *s = c->settings;
+	char item[64];
+	struct snap_settings out;
+	struct cidr cidr;
+
+	plan_default_settings(&out);
+	out.header_ms = (uint32_t)s->header_timeout_ms;
+	out.keepalive_ms = (uint32_t)s->keepalive_ms;
+	out.connect_ms = (uint32_t)s->connect_timeout_ms;
+	out.response_ms = (uint32_t)s->response_timeout_ms;
+	out.send_ms = (uint32_t)s->send_timeout_ms;
+	out.tunnel_ms = (uint32_t)s->tunnel_idle_ms;
+	out.pool_ms = (uint32_t)s->pool_idle_ms;
+	out.pool_max = (uint32_t)s->pool_idle;
+	out.body_rate = (uint32_t)s->body_min_rate;
+	out.body_grace_ms = (uint32_t)s->body_timeout_ms;
+	out.fields_size = (uint32_t)s->header_size;
+	out.fields_max = (uint32_t)s->header_fields;
+	out.target_size = (uint32_t)s->target_size;
+	out.keepalive_requests = (uint32_t)s->keepalive_requests;
+	out.retry_percent = (uint32_t)s->retry_budget;
+	out.max_clients = (uint32_t)s->max_connections;
+	out.log_format = *s->access_log == '\0' ? SNAP_LOG_OFF :
+	    s->access_log_format == LOG_COMMON	? SNAP_LOG_COMMON :
+	    s->access_log_format == LOG_JSON	? SNAP_LOG_JSON :
+						  SNAP_LOG_COMBINED;
+	if (plan_settings(c->plan, &out, "muster", c->e) == -1)
+		return -1;
+	for (const char *p = s->trusted; *p != '\0';) {
+		size_t len = strcspn(p, " ");
+
+		if (len >= sizeof(item))
+			return err_set(c->e, ERR_CORRUPT,
+			    "proxy.trusted has an item that is too long");
+		memcpy(item, p, len);
+		item[len] = '\0';
+		if (cidr_parse(item, &cidr, c->e) == -1 ||
+		    plan_trust(c->plan, &cidr, c->e) == -1)
+			return -1;
+		p += len + (p[len] == ' ');
+	}
+	return 0;
+}
+
+static int
+add_role(const struct role *r, void *arg)
+{
+	struct compile *c = arg;
+	struct compiled_role *roles, *row;
+	struct plan_role out = { .name = r->name };
+	struct balance balance;
+	struct health health;
+
+	if (balance_parse(r->balance, &balance, c->e) == -1 ||
+	    health_parse(r->health, &health, c->e) == -1)
+		return -1;
+	roles = reallocarray(c->roles, c->n_roles + 1, sizeof(*roles));
+	if (roles == NULL)
+		return err_set(c->e, ERR_LOCAL, "out of memory for roles");
+	c->roles = roles;
+	row = &roles[c->n_roles++];
+	memcpy(row->name, r->name, sizeof(row->name));
+	row->id = compile_id(r->name);
+	row->port = r->port;
+	row->maxconn = r->maxconn;
+	out.r.id = row->id;
+	out.r.target = sb_target_row(c->board, 0, row->id);
+	out.r.queue_max = (uint32_t)r->queue;
+	out.r.queue_ms = (uint32_t)r->queue_timeout_ms;
+	out.r.slow_start_ms = (uint32_t)r->slow_start_ms;
+	out.r.check_ms = (uint32_t)r->interval_ms;
+	out.r.rise = (uint32_t)r->rise;
+	out.r.fall = (uint32_t)r->fall;
+	out.cookie = balance.cookie;
+	out.check_path = health.path;
+	set_balance(&out.r, &balance);
+	set_check(&out.r, &health);
+	return plan_role(c->plan, &out, &row->index, c->e);
+}
+
+static int
+add_node(const struct node *n, void *arg)
+{
+	struct compile *c = arg;
+
+	for (size_t i = 0; i < n->n_roles; i++)
+		if (add_node_in_role(c, n, &n->roles[i]) == -1)
+			return -1;
+	return 0;
+}
+
+static int
+add_node_in_role(struct compile *c, const struct node *n,
+    const struct node_role *nr)
+{
+	static const uint32_t states[] = {
+		[NODE_UP] = SNAP_NODE_UP,
+		[NODE_DRAIN] = SNAP_NODE_DRAIN,
+		[NODE_MAINTENANCE] = SNAP_NODE_MAINTENANCE,
+	};
+	const struct compiled_role *role = role_of(c, nr->name);
+	struct plan_node out = { .name = n->name };
+	int64_t port;
+
+	if (role == NULL)
+		return 0;
+	port = nr->port != 0 ? nr->port : role->port;
+	if (port == 0)
+		return 0; /* a role that the proxy does not balance */
+	if (addr_parse(n->addr, (uint16_t)port, &out.n.addr, c->e) == -1)
+		return err_wrap(c->e, "node %s", n->name);
+	out.n.id = compile_id(n->uuid);
+	out.n.target = sb_target_row(c->board, out.n.id, role->id);
+	if (out.n.target == SB_NONE)
+		return err_set(c->e, ERR_LOCAL,
+		    "the scoreboard has no room for node %s", n->name);
+	out.n.weight = (uint32_t)n->weight;
+	out.n.maxconn =
+	    (uint32_t)(n->maxconn != 0 ? n->maxconn : role->maxconn);
+	out.n.state = states[n->state];
+	return plan_node(c->plan, role->index, &out, c->e);
+}
+
+static int
+add_site(const struct site *site, void *arg)
+{
+	struct compile *c = arg;
+	const struct compiled_role *role = role_of(c, site->role);
+	char *page = site->enabled ? NULL : read_page(site);
+	struct plan_site out = {
+		.name = site->name,
+		.owner = site->owner,
+		.home = site->home,
+		.disabled_page = page,
+		.s.id = site->id,
+		.s.role = role != NULL ? role->index : SNAP_NONE,
+		.s.flags = site->enabled ? 0 : SNAP_SITE_DISABLED,
+		.s.share = site->share > 0 ? (uint32_t)site->share : 1,
+		.s.max_active = (uint32_t)site->max_active,
+		.s.max_body =
+		    (uint64_t)(site->max_body != 0 ? site->max_body :
+						     c->settings->body_size),
+		.s.account = sb_account_row(c->board, SB_SITE, site->id),
+		.s.owner_account = SB_NONE,
+	};
+	uint32_t index;
+	int rv;
+
+	if (*site->owner != '\0')
+		out.s.owner_account =
+		    sb_account_row(c->board, SB_OWNER, compile_id(site->owner));
+	rv = plan_site(c->plan, &out, &index, c->e);
+	free(page);
+	if (rv == -1 || add_hosts(c, index, site) == -1)
+		return -1;
+	if (strcmp(site->name, c->settings->default_site) == 0)
+		plan_default_site(c->plan, index);
+	return 0;
+}
+
+static int
+add_hosts(struct compile *c, uint32_t index, const struct site *site)
+{
+	char host[HOST_MAX_LEN + 1];
+
+	if (plan_host(c->plan, index, site->name, c->e) == -1)
+		return -1;
+	if (site->aliases == NULL)
+		return 0;
+	for (const char *p = site->aliases; *p != '\0';) {
+		size_t len = strcspn(p, " ");
+
+		if (len >= sizeof(host))
+			return err_set(c->e, ERR_CORRUPT,
+			    "site %s has an alias that is too long",
+			    site->name);
+		memcpy(host, p, len);
+		host[len] = '\0';
+		if (plan_host(c->plan, index, host, c->e) == -1)
+			return -1;
+		p += len + (p[len] == ' ');
+	}
+	return 0;
+}
+
+static const struct compiled_role *
+role_of(const struct compile *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_roles; i++)
+		if (strcmp(c->roles[i].name, name) == 0)
+			return &c->roles[i];
+	return NULL;
+}
+
+static void
+set_balance(struct snap_role *r, const struct balance *b)
+{
+	static const uint32_t kinds[] = {
+		[BALANCE_LEAST_CONN] = SNAP_LEAST_CONN,
+		[BALANCE_ROUND_ROBIN] = SNAP_ROUND_ROBIN,
+		[BALANCE_HASH_IP] = SNAP_HASH_IP,
+		[BALANCE_HASH_URI] = SNAP_HASH_URI,
+		[BALANCE_HASH_COOKIE] = SNAP_HASH_COOKIE,
+		[BALANCE_STICKY] = SNAP_STICKY,
+	};
+
+	r->balance = kinds[b->kind];
+}
+
+static void
+set_check(struct snap_role *r, const struct health *h)
+{
+	static const uint32_t kinds[] = {
+		[HEALTH_NONE] = SNAP_CHECK_NONE,
+		[HEALTH_TCP] = SNAP_CHECK_TCP,
+		[HEALTH_HTTP] = SNAP_CHECK_HTTP,
+		/* A MySQL server greets whoever connects. */
+		[HEALTH_MYSQL] = SNAP_CHECK_TCP,
+	};
+
+	r->check = kinds[h->kind];
+	r->check_low = h->status_min;
+	r->check_high = h->status_max;
+}
+
+/* The page of a disabled site; malloc'ed, NULL for the built-in one.  A page
+ * that cannot be read must not keep the site enabled. */
+static char *
+read_page(const struct site *site)
+{
+	struct err e;
+	char *page;
+	size_t size;
+
+	if (*site->page == '\0')
+		return NULL;
+	if (io_read_file(site->page, PAGE_SIZE_MAX, &page, &size, &e) == -1) {
+		log_warn("site %s: %s; the built-in page is shown", site->name,
+		    e.text);
+		return NULL;
+	}
+	return page;
+}

@@ -1,0 +1,149 @@
+/* follower.c: see follower.h. */
+#include "proxyd/process/follower.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/base/log.h"
+#include "proxyd/process/compile.h"
+#include "proxyd/process/ipc.h"
+#include "proxyd/process/scoreboard.h"
+#include "proxyd/process/source.h"
+
+#define POLL_MS	     100
+#define COMPILE_REST 4	 /* rests so many times as long as it worked ... */
+#define REST_MAX_MS  400 /* ... but a change is in force within a second */
+
+struct follower {
+	struct source *source;
+	struct scoreboard board;
+	int64_t revision; /* handed over; -1: none */
+	char complaint[240];
+};
+
+static int receive_scoreboard(struct follower *, struct err *);
+static int follow(struct follower *, struct err *);
+static int hand_over(struct follower *, int64_t revision, struct err *);
+static int send_settings(const struct settings *, struct err *);
+static void complain(struct follower *, const struct err *);
+static int master_is_gone(int wait_ms);
+
+int
+follower_run(const struct state *st)
+{
+	struct follower f = { .revision = -1, .board.fd = -1 };
+	struct err e;
+	int64_t wait_ms = 0;
+
+	if (nice(10) == -1)
+		log_debug("the follower keeps its priority");
+	if ((f.source = source_new(st, &e)) == NULL ||
+	    receive_scoreboard(&f, &e) == -1) {
+		log_error("%s", e.text);
+		return err_exit_status(e.code);
+	}
+	while (!master_is_gone((int)wait_ms)) {
+		int64_t start = clock_mono_ms();
+
+		if (follow(&f, &e) == -1)
+			complain(&f, &e);
+		wait_ms = (clock_mono_ms() - start) * COMPILE_REST;
+		if (wait_ms > REST_MAX_MS)
+			wait_ms = REST_MAX_MS;
+		if (wait_ms < POLL_MS)
+			wait_ms = POLL_MS;
+	}
+	source_free(f.source);
+	return 0;
+}
+
+static int
+receive_scoreboard(struct follower *f, struct err *e)
+{
+	struct ipc_message m;
+
+	if (ipc_recv(IPC_CHILD_FD, &m, e) != 1 || m.type != IPC_SCOREBOARD)
+		return err_set(e, ERR_LOCAL, "the follower got no scoreboard");
+	return scoreboard_map(&f->board, m.fd, e);
+}
+
+static int
+follow(struct follower *f, struct err *e)
+{
+	int64_t revision;
+
+	if (source_revision(f->source, &revision, e) == -1)
+		return -1;
+	if (*f->complaint != '\0')
+		log_info("the registry can be read again");
+	f->complaint[0] = '\0';
+	if (revision == f->revision)
+		return 0;
+	if (hand_over(f, revision, e) == -1)
+		return -1;
+	f->revision = revision;
+	return 0;
+}
+
+static int
+hand_over(struct follower *f, int64_t revision, struct err *e)
+{
+	struct settings settings;
+	int fd, rv;
+
+	if (compile_snapshot(f->source, &f->board, revision, &settings, &fd,
+		e) == -1)
+		return -1;
+	rv = send_settings(&settings, e);
+	if (rv == 0)
+		rv =
+		    ipc_send(IPC_CHILD_FD, IPC_SNAPSHOT, revision, fd, NULL, e);
+	close(fd);
+	return rv;
+}
+
+static int
+send_settings(const struct settings *settings, struct err *e)
+{
+	json_t *o = option_to_json(&settings_table, settings);
+	char *text = o != NULL ? json_dumps(o, JSON_COMPACT) : NULL;
+	int rv;
+
+	json_decref(o);
+	if (text == NULL)
+		return err_set(e, ERR_LOCAL, "out of memory for settings");
+	rv = ipc_send(IPC_CHILD_FD, IPC_SETTINGS, 0, -1, text, e);
+	free(text);
+	return rv;
+}
+
+/* A fault that lasts is said once; one before the first snapshot goes to the
+ * master, which then does not start. */
+static void
+complain(struct follower *f, const struct err *why)
+{
+	struct err e;
+
+	if (strcmp(f->complaint, why->text) == 0)
+		return;
+	memcpy(f->complaint, why->text, sizeof(f->complaint));
+	if (f->revision != -1)
+		log_warn("%s; the last good settings stay in force", why->text);
+	else if (ipc_send(IPC_CHILD_FD, IPC_FAILED, why->code, -1, why->text,
+		     &e) == -1)
+		log_error("%s", why->text);
+}
+
+/* Waits as well: the master never sends after the scoreboard, so readable
+ * means that it is gone. */
+static int
+master_is_gone(int wait_ms)
+{
+	struct pollfd p = { .fd = IPC_CHILD_FD, .events = POLLIN };
+
+	return poll(&p, 1, wait_ms) > 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * ipc.h: messages between the master and its children (workers, the
+ * follower) and between an old master and a new one: a sequenced-packet
+ * socket, one message a packet, at most one descriptor with it.
+ *
+ * Both ends are the same program, or two versions of it in an upgrade; what
+ * crosses an upgrade is text and descriptors only.
+ */
+#ifndef MUSTER_IPC_H
+#define MUSTER_IPC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+#define IPC_TEXT_MAX 8192
+#define IPC_CHILD_FD 3 /* where a child finds its end */
+
+enum ipc_type {
+	/* To a worker. */
+	IPC_SCOREBOARD = 1, /* fd; number: the slot */
+	IPC_LOG_RING,	    /* fd */
+	IPC_SNAPSHOT,	    /* fd; number: the revision */
+	IPC_LISTENER,	    /* fd; text: its address */
+	IPC_UNLISTEN,	    /* close all listeners; others may follow */
+	IPC_START,	    /* text: the account to run as, "" for ours */
+	IPC_DRAIN,	    /* number: ms from now until what is left is cut */
+	/* From a worker. */
+	IPC_READY,
+	/* From the follower: IPC_SNAPSHOT, then */
+	IPC_SETTINGS, /* text: the settings, as JSON */
+	IPC_FAILED,   /* number: err code; text: why there is none */
+	/* To a new master: IPC_SCOREBOARD, IPC_LISTENER, and */
+	IPC_LOCK,  /* fd */
+	IPC_ADMIN, /* fd */
+	IPC_END,   /* that was all */
+	IPC_N_TYPES
+};
+
+struct ipc_message {
+	uint32_t type; /* enum ipc_type */
+	int64_t number;
+	int fd; /* -1: none; a received one is the receiver's */
+	char text[IPC_TEXT_MAX];
+};
+
+/* Both ends close-on-exec; fds[0] non-blocking, for the event loop. */
+int ipc_pair(int fds[2], struct err *);
+
+/* text may be NULL.  ERR_BUSY: the other end does not read. */
+int ipc_send(int fd, enum ipc_type, int64_t number, int pass_fd,
+    const char *text, struct err *);
+
+/* Returns 1, 0 at the end of the stream, -1; ERR_BUSY: nothing there now. */
+int ipc_recv(int fd, struct ipc_message *, struct err *);
+
+#endif
