@@ -18,9 +18,9 @@
 #include "common/base/log.h"
 
 #if defined(__x86_64__)
-#define AUDIT_ARCH AUDIT_ARCH_X86_64
+#define OUR_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
-#define AUDIT_ARCH AUDIT_ARCH_AARCH64
+#define OUR_ARCH AUDIT_ARCH_AARCH64
 #endif
 
 static int become(const char *user, struct err *);
@@ -74,7 +74,7 @@ drop_capabilities(struct err *e)
 	return 0;
 }
 
-#ifdef AUDIT_ARCH
+#ifdef OUR_ARCH
 
 /* What a worker never does, and an intruder would: run programs, look at
  * other processes, change the system, open files by name. */
@@ -161,7 +161,7 @@ forbid_calls(void)
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, arch));
 	code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-	    AUDIT_ARCH, 1, 0);
+	    OUR_ARCH, 1, 0);
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, ANSWER);
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, nr));
