@@ -55,7 +55,7 @@ struct request {
 	struct target target;
 	struct body_framing body;
 	uint32_t head_len;	     /* bytes up to and with the empty line */
-	struct fields fields;	     /* without those whose names have a '_' */
+	struct fields fields;
 	char host[HOST_MAX_LEN + 1]; /* lower case, no port */
 };
 
