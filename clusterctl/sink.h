@@ -19,9 +19,8 @@ struct sink {
 	int fd; /* borrowed */
 	bool terminal;
 	bool closed; /* the reader went away */
-	char *buf;
+	char *buf;   /* held back */
 	size_t len;
-	size_t size;
 };
 
 /* Asks isatty(3); a test sets ->terminal itself. */

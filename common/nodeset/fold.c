@@ -42,10 +42,10 @@ nodeset_fold(const struct nodeset *s, const char *sep, char **text,
 		return -1;
 	if ((f = open_memstream(&buf, &size)) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
-	for (size_t i = 0; rv == 0 && i < s->table.n; i++) {
+	for (size_t i = 0; rv == 0 && i < s->catalog.n; i++) {
 		if (i > 0)
 			fputs(sep, f);
-		rv = fold_entry(f, &s->table.v[i], sep);
+		rv = fold_entry(f, &s->catalog.v[i], sep);
 	}
 	if (ferror(f))
 		rv = -1;

@@ -21,14 +21,14 @@ static void settle_or_die(const struct nodeset *);
 static int add_all(struct nodeset *, const struct nodeset *, struct err *);
 static int combine(struct nodeset *, const struct nodeset *, unsigned keep,
     struct err *);
-static int combine_tables(const struct table *a, const struct table *b,
-    unsigned keep, struct table *);
+static int combine_catalogs(const struct catalog *a, const struct catalog *b,
+    unsigned keep, struct catalog *);
 static bool within(struct grid *, struct grid *);
 static bool clash(const struct nodeset *, const char *pattern);
 static int make_plain(struct nodeset *);
-static int add_plain(struct table *, const char *pattern, struct grid *);
+static int add_plain(struct catalog *, const char *pattern, struct grid *);
 static int check_bound(struct nodeset *, struct err *);
-static uint64_t count(const struct table *);
+static uint64_t count(const struct catalog *);
 static int no_memory(struct err *);
 static void enter_grid(struct nodeset_iter *, const struct grid *,
     size_t level);
@@ -45,7 +45,7 @@ nodeset_free(struct nodeset *s)
 {
 	if (s == NULL)
 		return;
-	table_fini(&s->table);
+	catalog_fini(&s->catalog);
 	free(s);
 }
 
@@ -86,20 +86,20 @@ nodeset_settle(const struct nodeset *set, struct err *e)
 	/* What is in the set stays the same, only its form does not. */
 	struct nodeset *s = (struct nodeset *)set;
 
-	return table_settle(&s->table) == -1 ? no_memory(e) : 0;
+	return catalog_settle(&s->catalog) == -1 ? no_memory(e) : 0;
 }
 
 size_t
 nodeset_count(const struct nodeset *s)
 {
 	settle_or_die(s);
-	return count(&s->table);
+	return count(&s->catalog);
 }
 
 bool
 nodeset_has(const struct nodeset *s, const char *name)
 {
-	const struct table *t = &s->table;
+	const struct catalog *t = &s->catalog;
 	char pattern[NODESET_NAME_MAX + 1];
 	uint64_t tuple[NODESET_DIMS];
 	const struct entry *en;
@@ -110,7 +110,7 @@ nodeset_has(const struct nodeset *s, const char *name)
 	settle_or_die(s);
 	if (pattern_parse(name, strlen(name), pattern, &g, &ignored) == -1)
 		return false;
-	en = table_find(t, pattern);
+	en = catalog_find(t, pattern);
 	has = en != NULL && within(g, en->grid);
 	grid_unref(g);
 	for (size_t i = 0; !has && t->n_touching > 0 && i < t->n; i++)
@@ -132,7 +132,7 @@ nodeset_iter_init(struct nodeset_iter *it, const struct nodeset *s)
 const char *
 nodeset_iter_next(struct nodeset_iter *it)
 {
-	const struct table *t = &it->set->table;
+	const struct catalog *t = &it->set->catalog;
 
 	while (it->pattern < t->n) {
 		const struct entry *en = &t->v[it->pattern];
@@ -158,7 +158,7 @@ set_add(struct nodeset *s, const char *pattern, struct grid *g, struct err *e)
 
 	if (mixed && make_plain(s) == -1)
 		return no_memory(e);
-	if ((mixed ? add_plain : table_add)(&s->table, pattern, g) == -1)
+	if ((mixed ? add_plain : catalog_add)(&s->catalog, pattern, g) == -1)
 		return no_memory(e);
 	s->bound =
 	    g->count > NODESET_MAX ? NODESET_MAX + 1 : s->bound + g->count;
@@ -177,9 +177,9 @@ settle_or_die(const struct nodeset *s)
 static int
 add_all(struct nodeset *a, const struct nodeset *b, struct err *e)
 {
-	for (size_t i = 0; i < b->table.n; i++)
-		if (set_add(a, b->table.v[i].pattern, b->table.v[i].grid, e) ==
-		    -1)
+	for (size_t i = 0; i < b->catalog.n; i++)
+		if (set_add(a, b->catalog.v[i].pattern, b->catalog.v[i].grid,
+			e) == -1)
 			return -1;
 	return 0;
 }
@@ -193,8 +193,8 @@ combine(struct nodeset *a, const struct nodeset *b, unsigned keep,
 	bool mixed = false;
 	int rv = -1;
 
-	for (size_t i = 0; !mixed && i < b->table.n; i++)
-		mixed = clash(a, b->table.v[i].pattern);
+	for (size_t i = 0; !mixed && i < b->catalog.n; i++)
+		mixed = clash(a, b->catalog.v[i].pattern);
 	if (mixed) {
 		if (add_all(&plain, b, e) == -1)
 			goto out;
@@ -204,45 +204,46 @@ combine(struct nodeset *a, const struct nodeset *b, unsigned keep,
 		}
 		b = &plain;
 	}
-	if (table_settle(&a->table) == -1 ||
-	    combine_tables(&a->table, &b->table, keep, &result.table) == -1 ||
-	    table_settle(&result.table) == -1) {
+	if (catalog_settle(&a->catalog) == -1 ||
+	    combine_catalogs(&a->catalog, &b->catalog, keep, &result.catalog) ==
+		-1 ||
+	    catalog_settle(&result.catalog) == -1) {
 		no_memory(e);
 		goto out;
 	}
-	result.bound = count(&result.table);
+	result.bound = count(&result.catalog);
 	if (check_bound(&result, e) == -1)
 		goto out;
-	table_fini(&a->table);
+	catalog_fini(&a->catalog);
 	*a = result;
-	result.table = (struct table){ .v = NULL };
+	result.catalog = (struct catalog){ .v = NULL };
 	rv = 0;
 out:
-	table_fini(&result.table);
-	table_fini(&plain.table);
+	catalog_fini(&result.catalog);
+	catalog_fini(&plain.catalog);
 	return rv;
 }
 
 static int
-combine_tables(const struct table *a, const struct table *b, unsigned keep,
-    struct table *result)
+combine_catalogs(const struct catalog *a, const struct catalog *b,
+    unsigned keep, struct catalog *result)
 {
 	for (size_t i = 0; i < a->n; i++) {
-		const struct entry *other = table_find(b, a->v[i].pattern);
+		const struct entry *other = catalog_find(b, a->v[i].pattern);
 		struct grid *g;
 		int rv;
 
 		if (grid_combine(a->v[i].grid,
 			other != NULL ? other->grid : NULL, keep, &g) == -1)
 			return -1;
-		rv = g == NULL ? 0 : table_add(result, a->v[i].pattern, g);
+		rv = g == NULL ? 0 : catalog_add(result, a->v[i].pattern, g);
 		grid_unref(g);
 		if (rv == -1)
 			return -1;
 	}
 	for (size_t i = 0; keep & GRID_B_ONLY && i < b->n; i++)
-		if (table_find(a, b->v[i].pattern) == NULL &&
-		    table_add(result, b->v[i].pattern, b->v[i].grid) == -1)
+		if (catalog_find(a, b->v[i].pattern) == NULL &&
+		    catalog_add(result, b->v[i].pattern, b->v[i].grid) == -1)
 			return -1;
 	return 0;
 }
@@ -263,7 +264,7 @@ static bool
 clash(const struct nodeset *s, const char *pattern)
 {
 	char plain[NODESET_NAME_MAX + 1], other[NODESET_NAME_MAX + 1];
-	const struct table *t = &s->table;
+	const struct catalog *t = &s->catalog;
 	bool touches = pattern_touches(pattern);
 
 	if (!touches && t->n_touching == 0)
@@ -271,7 +272,7 @@ clash(const struct nodeset *s, const char *pattern)
 	if (t->n > WRITTEN_MAX)
 		return true;
 	pattern_plain(pattern, plain);
-	if (touches && table_find(t, plain) != NULL)
+	if (touches && catalog_find(t, plain) != NULL)
 		return true;
 	for (size_t i = 0; i < t->n; i++) {
 		if (!t->v[i].touches || strcmp(t->v[i].pattern, pattern) == 0)
@@ -286,12 +287,12 @@ clash(const struct nodeset *s, const char *pattern)
 static int
 make_plain(struct nodeset *s)
 {
-	struct table *t = &s->table;
+	struct catalog *t = &s->catalog;
 	size_t n = t->n;
 
 	if (t->n_touching == 0)
 		return 0;
-	if (table_settle(t) == -1)
+	if (catalog_settle(t) == -1)
 		return -1;
 	n = t->n;
 	for (size_t i = 0; i < n; i++) {
@@ -301,11 +302,11 @@ make_plain(struct nodeset *s)
 			return -1;
 		entry_set(t, &t->v[i], NULL);
 	}
-	return table_settle(t);
+	return catalog_settle(t);
 }
 
 static int
-add_plain(struct table *t, const char *pattern, struct grid *g)
+add_plain(struct catalog *t, const char *pattern, struct grid *g)
 {
 	char plain[NODESET_NAME_MAX + 1];
 	struct grid *wide;
@@ -314,7 +315,7 @@ add_plain(struct table *t, const char *pattern, struct grid *g)
 	pattern_plain(pattern, plain);
 	if (pattern_plain_grid(pattern, g, &wide) == -1)
 		return -1;
-	rv = table_add(t, plain, wide);
+	rv = catalog_add(t, plain, wide);
 	grid_unref(wide);
 	return rv;
 }
@@ -326,7 +327,7 @@ check_bound(struct nodeset *s, struct err *e)
 		return 0;
 	if (nodeset_settle(s, e) == -1)
 		return -1;
-	s->bound = count(&s->table);
+	s->bound = count(&s->catalog);
 	if (s->bound <= NODESET_MAX)
 		return 0;
 	return err_set(e, ERR_USAGE,
@@ -334,7 +335,7 @@ check_bound(struct nodeset *s, struct err *e)
 }
 
 static uint64_t
-count(const struct table *t)
+count(const struct catalog *t)
 {
 	uint64_t n = 0;
 

@@ -5,10 +5,10 @@
 #define MUSTER_SET_H
 
 #include "common/nodeset/nodeset.h"
-#include "common/nodeset/table.h"
+#include "common/nodeset/catalog.h"
 
 struct nodeset {
-	struct table table;
+	struct catalog catalog;
 	uint64_t bound; /* it holds at most so many names */
 };
 

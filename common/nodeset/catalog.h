@@ -1,12 +1,12 @@
 /*
- * table.h: the patterns of a set, each with the grid of its names.
+ * catalog.h: the patterns of a set, each with the grid of its names.
  *
  * Names come one by one and in any order.  So that n of them cost n log n,
  * a grid that is added waits beside its pattern, and is merged with others
- * of its age (as the carry of a binary counter) until the table is settled.
+ * of its age (as the carry of a binary counter) until the catalog is settled.
  */
-#ifndef MUSTER_TABLE_H
-#define MUSTER_TABLE_H
+#ifndef MUSTER_CATALOG_H
+#define MUSTER_CATALOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,12 +16,12 @@
 
 struct entry {
 	char *pattern;	       /* see pattern.h */
-	struct grid *grid;     /* NULL in a settled table: no names */
-	struct grid **waiting; /* NULL in a settled table */
+	struct grid *grid;     /* NULL in a settled catalog: no names */
+	struct grid **waiting; /* NULL in a settled catalog */
 	bool touches;	       /* pattern_touches() */
 };
 
-struct table {
+struct catalog {
 	struct entry *v; /* settled: by pattern, as strcmp */
 	size_t n;
 	size_t size;
@@ -31,19 +31,19 @@ struct table {
 	bool settled;
 };
 
-void table_fini(struct table *);
+void catalog_fini(struct catalog *);
 
 /* NULL: there is none. */
-struct entry *table_find(const struct table *, const char *pattern);
+struct entry *catalog_find(const struct catalog *, const char *pattern);
 
 /* Adds the tuples of a grid to a pattern's.  -1: out of memory. */
-int table_add(struct table *, const char *pattern, struct grid *);
+int catalog_add(struct catalog *, const char *pattern, struct grid *);
 
 /* Merges what waits, drops patterns without names, sorts.  -1: out of
  * memory (the table is as good as before). */
-int table_settle(struct table *);
+int catalog_settle(struct catalog *);
 
 /* Replaces the grid of an entry; takes the reference. */
-void entry_set(struct table *, struct entry *, struct grid *);
+void entry_set(struct catalog *, struct entry *, struct grid *);
 
 #endif

@@ -1,5 +1,5 @@
-/* table.c: see table.h. */
-#include "common/nodeset/table.h"
+/* catalog.c: see catalog.h. */
+#include "common/nodeset/catalog.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +8,18 @@
 
 #define N_WAITING 32 /* the last one holds whatever comes so far */
 
-static struct entry *make(struct table *, const char *pattern);
-static int grow(struct table *);
+static struct entry *make(struct catalog *, const char *pattern);
+static int grow(struct catalog *);
 static int wait_for_settle(struct entry *, struct grid *);
 static int merge_waiting(struct entry *);
-static void drop_empty(struct table *);
-static void reindex(struct table *);
-static size_t slot(const struct table *, const char *pattern);
+static void drop_empty(struct catalog *);
+static void reindex(struct catalog *);
+static size_t slot(const struct catalog *, const char *pattern);
 static uint64_t hash(const char *text);
 static int by_pattern(const void *, const void *);
 
 void
-table_fini(struct table *t)
+catalog_fini(struct catalog *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		struct entry *en = &t->v[i];
@@ -32,11 +32,11 @@ table_fini(struct table *t)
 	}
 	free(t->v);
 	free(t->index);
-	*t = (struct table){ .v = NULL };
+	*t = (struct catalog){ .v = NULL };
 }
 
 struct entry *
-table_find(const struct table *t, const char *pattern)
+catalog_find(const struct catalog *t, const char *pattern)
 {
 	size_t i;
 
@@ -47,9 +47,9 @@ table_find(const struct table *t, const char *pattern)
 }
 
 int
-table_add(struct table *t, const char *pattern, struct grid *g)
+catalog_add(struct catalog *t, const char *pattern, struct grid *g)
 {
-	struct entry *en = table_find(t, pattern);
+	struct entry *en = catalog_find(t, pattern);
 
 	if (en == NULL && (en = make(t, pattern)) == NULL)
 		return -1;
@@ -64,7 +64,7 @@ table_add(struct table *t, const char *pattern, struct grid *g)
 }
 
 int
-table_settle(struct table *t)
+catalog_settle(struct catalog *t)
 {
 	if (t->settled)
 		return 0;
@@ -80,7 +80,7 @@ table_settle(struct table *t)
 }
 
 void
-entry_set(struct table *t, struct entry *en, struct grid *g)
+entry_set(struct catalog *t, struct entry *en, struct grid *g)
 {
 	grid_unref(en->grid);
 	en->grid = g;
@@ -88,7 +88,7 @@ entry_set(struct table *t, struct entry *en, struct grid *g)
 }
 
 static struct entry *
-make(struct table *t, const char *pattern)
+make(struct catalog *t, const char *pattern)
 {
 	struct entry *en;
 	char *copy;
@@ -108,7 +108,7 @@ make(struct table *t, const char *pattern)
 
 /* Twice the entries, and an index that stays at most half full. */
 static int
-grow(struct table *t)
+grow(struct catalog *t)
 {
 	size_t size = t->size == 0 ? 4 : t->size * 2;
 	struct entry *v;
@@ -183,7 +183,7 @@ merge_waiting(struct entry *en)
 }
 
 static void
-drop_empty(struct table *t)
+drop_empty(struct catalog *t)
 {
 	size_t n = 0;
 
@@ -199,7 +199,7 @@ drop_empty(struct table *t)
 }
 
 static void
-reindex(struct table *t)
+reindex(struct catalog *t)
 {
 	if (t->index_size > 0)
 		memset(t->index, 0, t->index_size * sizeof(t->index[0]));
@@ -209,7 +209,7 @@ reindex(struct table *t)
 
 /* The place in the index of a pattern, or the free one where it belongs. */
 static size_t
-slot(const struct table *t, const char *pattern)
+slot(const struct catalog *t, const char *pattern)
 {
 	size_t i = hash(pattern) & (t->index_size - 1);
 
