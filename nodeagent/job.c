@@ -85,12 +85,9 @@ struct jobs {
 	struct event *sigchld;
 	TAILQ_HEAD(, job) all;
 	size_t n;
-	void (*done)(void *arg); /* jobs_stop() waits */
-	void *done_arg;
 };
 
 static void jobs_reap(evutil_socket_t, short, void *);
-static bool jobs_all_kept(const struct jobs *);
 
 static void job_move(struct job *, enum job_state);
 static void job_free(struct job *);
@@ -131,6 +128,8 @@ jobs_free(struct jobs *js)
 {
 	if (js == NULL)
 		return;
+	while (!TAILQ_EMPTY(&js->all))
+		job_free(TAILQ_FIRST(&js->all));
 	event_free(js->sigchld);
 	free(js);
 }
@@ -141,17 +140,22 @@ jobs_count(const struct jobs *js)
 	return js->n;
 }
 
+size_t
+jobs_count_bound(const struct jobs *js)
+{
+	const struct job *j;
+	size_t n = 0;
+
+	TAILQ_FOREACH (j, &js->all, link)
+		n += !j->keep;
+	return n;
+}
+
 void
-jobs_stop(struct jobs *js, void (*done)(void *arg), void *arg)
+jobs_stop(struct jobs *js)
 {
 	struct job *j;
 
-	if (jobs_all_kept(js)) {
-		done(arg);
-		return;
-	}
-	js->done = done;
-	js->done_arg = arg;
 	TAILQ_FOREACH (j, &js->all, link)
 		if (!j->keep)
 			job_stop(j, JOB_AGENT_STOP);
@@ -273,6 +277,7 @@ job_stop(struct job *j, enum job_cause cause)
 	if (j->state != JOB_RUN)
 		return;
 	j->result.cause = cause;
+	input_close(j);
 	job_signal_all(j, SIGTERM);
 	/* A stopped process takes TERM only once it goes on. */
 	kill(-j->pid, SIGCONT);
@@ -296,17 +301,6 @@ jobs_reap(evutil_socket_t sig, short what, void *arg)
 		if (j != NULL)
 			job_exited(j, status);
 	}
-}
-
-static bool
-jobs_all_kept(const struct jobs *js)
-{
-	const struct job *j;
-
-	TAILQ_FOREACH (j, &js->all, link)
-		if (!j->keep)
-			return false;
-	return true;
 }
 
 /* The only place where a job changes its state. */
@@ -467,7 +461,6 @@ static void
 job_end_if_drained(struct job *j)
 {
 	char report[JOB_REPORT_MAX];
-	struct jobs *js = j->jobs;
 
 	if (j->state != JOB_DRAIN || j->streams[0].ready != NULL ||
 	    j->streams[1].ready != NULL)
@@ -476,10 +469,6 @@ job_end_if_drained(struct job *j)
 	job_move(j, JOB_ENDED);
 	j->on->ended(&j->result, j->arg);
 	job_free(j);
-	if (js->done != NULL && jobs_all_kept(js)) {
-		js->done(js->done_arg);
-		js->done = NULL;
-	}
 }
 
 /* To everything the job has started; returns how many there were. */

@@ -47,7 +47,7 @@ struct job_handlers {
 };
 
 struct jobs *jobs_new(struct event_base *, struct err *);
-void jobs_free(struct jobs *); /* none may be left */
+void jobs_free(struct jobs *); /* forgets those that are left */
 
 /* timeout_ms 0: none. */
 struct job *job_start(struct jobs *, const struct child_spec *,
@@ -64,11 +64,12 @@ void job_signal(struct job *, int sig);
 /* TERM, then KILL to all of it; `ended` follows.  The first cause stays. */
 void job_stop(struct job *, enum job_cause);
 
+/* All; those that end with the agent. */
 size_t jobs_count(const struct jobs *);
+size_t jobs_count_bound(const struct jobs *);
 
-/* Stops all but those that keep; `done` comes when these have ended (from
- * within, if there are none). */
-void jobs_stop(struct jobs *, void (*done)(void *arg), void *arg);
+/* Stops those that end with the agent. */
+void jobs_stop(struct jobs *);
 
 /* KILLs the same at once, without waiting: the agent is about to exit. */
 void jobs_kill(struct jobs *);

@@ -1,0 +1,25 @@
+/*
+ * local.h: Unix stream sockets between programs of one machine.  A path may
+ * be of any length, also beyond the 107 bytes of a socket address.
+ */
+#ifndef MUSTER_LOCAL_H
+#define MUSTER_LOCAL_H
+
+#include <sys/types.h>
+
+#include "common/base/err.h"
+
+/*
+ * Listens (non-blocking, 0600 from its first instant).  A socket of a dead
+ * process is replaced; that of a live one is ERR_BUSY.  -1 on failure.
+ */
+int local_listen(const char *path, struct err *);
+
+/* Connects (blocking, close-on-exec).  ERR_UNREACHABLE: nobody listens.
+ * Returns the descriptor, or -1. */
+int local_connect(const char *path, struct err *);
+
+/* The user at the other end of a connection.  0 or -1. */
+int local_peer_uid(int fd, uid_t *uid, struct err *);
+
+#endif
