@@ -59,9 +59,6 @@ static const struct opt what_rows[] = {
 	    AT(on_disconnect),
 	    .help = "what becomes of it when this program dies (default "
 		    "kill)" },
-};
-
-static const struct opt how_rows[] = {
 	{ .name = "timeout",
 	    .letter = 'T',
 	    .type = OPT_DURATION,
@@ -69,43 +66,6 @@ static const struct opt how_rows[] = {
 	    .max = 366 * DAY_MS,
 	    AT(timeout_ms),
 	    .help = "end it there after this time (30s, 5m, 1h)" },
-	{ .name = "connect-timeout",
-	    .type = OPT_DURATION,
-	    .arg = "TIME",
-	    .max = 3600 * 1000,
-	    .initial = FANOUT_CONNECT_S,
-	    AT(connect_ms),
-	    .help = "give up a node that does not answer" },
-	{ .name = "fanout",
-	    .letter = 'f',
-	    .type = OPT_NUMBER,
-	    .arg = "N",
-	    .min = 1,
-	    .max = FANOUT_MAX,
-	    .initial = FANOUT_DEFAULT,
-	    AT(fanout),
-	    .help = "nodes at once" },
-	{ .name = "serial",
-	    .type = OPT_FLAG,
-	    AT(serial),
-	    .help = "one node after the other" },
-	{ .name = "batch",
-	    .letter = 'b',
-	    .type = OPT_TEXT,
-	    .arg = "N|P%",
-	    AT(batch),
-	    .help = "at most so many nodes at once: as one ends, "
-		    "the next begins" },
-	{ .name = "max-fail",
-	    .type = OPT_TEXT,
-	    .arg = "N|P%",
-	    AT(max_fail),
-	    .help = "begin no more nodes once more than this have failed" },
-	{ .name = "fail-fast",
-	    .letter = 'k',
-	    .type = OPT_FLAG,
-	    AT(fail_fast),
-	    .help = "the same as --max-fail 0" },
 	{ .name = "dry-run",
 	    .type = OPT_FLAG,
 	    AT(dry_run),
@@ -160,7 +120,7 @@ static const struct opt said_rows[] = {
 static const struct opt_set exec_sets[] = {
 	TARGET_OPTS(struct exec_opts),
 	{ .title = "What runs", .rows = what_rows, .n = nitems(what_rows) },
-	{ .title = "How", .rows = how_rows, .n = nitems(how_rows) },
+	PACE_OPTS(struct exec_opts),
 	{ .title = "What is said", .rows = said_rows, .n = nitems(said_rows) },
 };
 
@@ -307,36 +267,17 @@ plan(const struct exec *x, const struct targets *t, struct fanout_plan *p,
     struct err *e)
 {
 	const struct exec_opts *o = x->opts;
-	uint64_t n;
 
 	*p = (struct fanout_plan){
 		.nodes = t->nodes,
 		.n = t->n,
-		.window = o->serial ? 1 : o->fanout,
-		.connect_ms = o->connect_ms,
 		.limit_ms = o->timeout_ms > 0 ? o->timeout_ms + ANSWER_MS : 0,
 		.limit_outcome = OUTCOME_LOST,
-		.max_fail = o->fail_fast ? 0 : -1,
 		.show_progress =
 		    t->n > 1 && !o->quiet && !o->pty && progress_possible(),
 		.job = &exec_job,
 	};
-	if (o->batch != NULL) {
-		if (text_parse_share("--batch", o->batch, t->n, &n, e) == -1)
-			return -1;
-		if (n == 0)
-			return err_set(e, ERR_USAGE,
-			    "--batch is at least one node");
-		if (n < p->window)
-			p->window = n;
-	}
-	if (o->max_fail != NULL) {
-		if (text_parse_share("--max-fail", o->max_fail, t->n, &n, e) ==
-		    -1)
-			return -1;
-		p->max_fail = (int64_t)n;
-	}
-	return 0;
+	return pace_apply(&o->pace, p, e);
 }
 
 /* What the run needs here, and the request. */

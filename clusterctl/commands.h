@@ -9,6 +9,7 @@
 #include "clusterctl/command.h"
 
 #define COMMANDS(X)    \
+	X(cmd_ping)                                                          \
 	X(cmd_version) \
 	X(cmd_help)
 

@@ -11,6 +11,7 @@
 #include "clusterctl/exec_pty.h"
 #include "clusterctl/exec_stdin.h"
 #include "clusterctl/fanout.h"
+#include "clusterctl/pace.h"
 #include "clusterctl/targets.h"
 
 struct exec_opts {
@@ -19,11 +20,9 @@ struct exec_opts {
 	bool shell, argv, pty;
 	const char *user, *cwd, *on_disconnect;
 	struct opt_list env;
-	/* how */
-	int64_t timeout_ms, connect_ms;
-	uint64_t fanout;
-	bool serial, fail_fast, dry_run;
-	const char *batch, *max_fail;
+	int64_t timeout_ms;
+	bool dry_run;
+	struct pace_opts pace;
 	/* what is said */
 	bool gather, prefix, diff, quiet, no_label, remote_status;
 	const char *outdir, *errdir;

@@ -77,6 +77,7 @@ static void on_drained(struct channel *, void *);
 static void on_closed(struct channel *, const struct err *, void *);
 static void on_sweep(evutil_socket_t, short, void *);
 static void on_signal(evutil_socket_t, short, void *);
+static void show_progress(const struct fanout *);
 static void check_task(struct task *, int64_t now_ms);
 static void cancel_all(struct fanout *, enum cancel);
 static void tell_running(const struct fanout *);
@@ -432,8 +433,20 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	    now - f->cancel_at_ms >= 2 * FANOUT_GRACE_MS)
 		cancel_all(f, CANCEL_GONE);
 	if (f->plan.show_progress)
-		progress_show("%zu of %zu ended, %zu running, %zu failed",
-		    f->n_done, f->plan.n, f->n_live, f->n_failed);
+		show_progress(f);
+}
+
+static void
+show_progress(const struct fanout *f)
+{
+	const struct fanout_job *job = f->plan.job;
+	char more[64] = "";
+
+	if (job->progress != NULL)
+		job->progress(more, sizeof(more), f->plan.arg);
+	progress_show("%zu of %zu ended, %zu running, %zu failed%s%s",
+	    f->n_done, f->plan.n, f->n_live, f->n_failed,
+	    more[0] != '\0' ? ", " : "", more);
 }
 
 /* Its limit, and signs of life.  A node that is silent because nothing

@@ -60,6 +60,8 @@ struct fanout_job {
 	/* Once for each target that was started, result known; own is freed
 	 * after it. */
 	void (*ended)(struct task *, void *arg);
+	/* What progress says beside the counts ("3.2M sent"); or NULL. */
+	void (*progress)(char *buf, size_t size, void *arg);
 	size_t own_size;
 	unsigned n_fds; /* descriptors of each session beside its socket */
 };

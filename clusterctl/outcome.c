@@ -22,7 +22,7 @@ static const struct {
 	[OUTCOME_OK] = { "ok", 0, 0, false, "finished" },
 	[OUTCOME_FAILED] = { "failed", ERR_COMMAND, 2, true, "" },
 	[OUTCOME_REFUSED] = { "refused", ERR_COMMAND, 3, true,
-	    "not started there" },
+	    "failed there" },
 	[OUTCOME_TIMEOUT] = { "timeout", ERR_TIMEOUT, 4, true, "timed out" },
 	[OUTCOME_LOST] = { "lost", ERR_UNREACHABLE, 6, true,
 	    "delivered, result unknown" },

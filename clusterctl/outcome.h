@@ -16,7 +16,7 @@ enum outcome {
 	OUTCOME_NONE,	     /* has not ended */
 	OUTCOME_OK,	     /* finished, exit status 0 */
 	OUTCOME_FAILED,	     /* finished: another status, or a signal */
-	OUTCOME_REFUSED,     /* the node could not start it (no such user) */
+	OUTCOME_REFUSED,     /* the node could not do it (no such user) */
 	OUTCOME_TIMEOUT,     /* finished: ended by its time-out */
 	OUTCOME_LOST,	     /* delivered, result unknown */
 	OUTCOME_UNREACHABLE, /* not delivered */
