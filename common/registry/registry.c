@@ -17,7 +17,6 @@
 
 static const char *const connection_pragmas[] = {
 	"PRAGMA foreign_keys = ON",
-	"PRAGMA trusted_schema = OFF",
 	"PRAGMA cell_size_check = ON",
 	/* A consumed token stays consumed after a power cut, too. */
 	"PRAGMA synchronous = FULL",
