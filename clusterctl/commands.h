@@ -10,6 +10,7 @@
 
 #define COMMANDS(X)             \
 	X(cmd_ping)             \
+	X(cmd_show_nodes)                                                    \
 	X(cmd_init)             \
 	X(cmd_enroll)           \
 	X(cmd_token_list)       \
