@@ -70,8 +70,8 @@ enum balance_end {
 void balance_end(struct balance *, const struct snapshot *, uint32_t role,
     uint32_t node, enum balance_end, enum why, int64_t now_ms);
 
-/* Whether a retry may be spent; counts it.  balance_request earns. */
-bool balance_retry(struct balance *, const struct snapshot *);
+/* Whether a retry may be spent; spends it.  Each request earns a part. */
+bool balance_retry(struct balance *);
 void balance_request(struct balance *, const struct snapshot *);
 
 /* Whether a node gets new requests, and the word for why not (WHY_NONE). */

@@ -54,7 +54,7 @@ struct request {
 	struct span authority; /* host and port as sent; len 0: none */
 	struct target target;
 	struct body_framing body;
-	uint32_t head_len;	     /* bytes up to and with the empty line */
+	uint32_t head_len; /* bytes up to and with the empty line */
 	struct fields fields;
 	char host[HOST_MAX_LEN + 1]; /* lower case, no port */
 };

@@ -60,6 +60,7 @@
 	X(ADMIN_DRAIN, 0, "drain")                   \
 	X(ADMIN_MAINTENANCE, 0, "maintenance")       \
 	X(CHECK_OK, 0, "check_ok")                   \
+	X(CHECK_DOWN, 0, "check_down")               \
 	X(CHECK_CONNECT, 0, "check_cannot_connect")  \
 	X(CHECK_TIMEOUT, 0, "check_timeout")         \
 	X(CHECK_STATUS, 0, "check_status")           \
