@@ -30,10 +30,11 @@ static int read_key(json_t *, struct cert *, struct err *);
 static int read_grants(json_t *, struct cert *, struct err *);
 static int check_time(const struct cert *, int64_t now_s, struct err *);
 static size_t verb_length(const char *grant);
+static bool is_any_verb(const char *grant, size_t len);
 
 int
-cert_sign(const struct cert *c, const uint8_t *authority_secret,
-    uint8_t *out, size_t *size, struct err *e)
+cert_sign(const struct cert *c, const uint8_t *authority_secret, uint8_t *out,
+    size_t *size, struct err *e)
 {
 	char message[CERT_LABEL_LEN + CERT_JSON_MAX] = CERT_LABEL;
 	json_t *o;
@@ -49,7 +50,8 @@ cert_sign(const struct cert *c, const uint8_t *authority_secret,
 	if (n > CERT_JSON_MAX)
 		return err_set(e, ERR_USAGE,
 		    "the certificate of %s would take %zu bytes, over %d: "
-		    "give fewer grants", c->name, n, CERT_JSON_MAX);
+		    "give fewer grants",
+		    c->name, n, CERT_JSON_MAX);
 	crypto_sign_detached(out, NULL, (const uint8_t *)message,
 	    CERT_LABEL_LEN + n, authority_secret);
 	memcpy(out + crypto_sign_BYTES, message + CERT_LABEL_LEN, n);
@@ -72,11 +74,11 @@ cert_verify(const uint8_t *bytes, size_t size,
 		return err_set(e, ERR_STRANGER, "no certificate");
 	memcpy(message + CERT_LABEL_LEN, bytes + crypto_sign_BYTES, n);
 	if (crypto_sign_verify_detached(bytes, (const uint8_t *)message,
-	    CERT_LABEL_LEN + n, authority_pub) == -1)
+		CERT_LABEL_LEN + n, authority_pub) == -1)
 		return err_set(e, ERR_STRANGER,
 		    "the certificate is not of this cluster");
-	if ((o = json_parse_object(message + CERT_LABEL_LEN, n,
-	    CERT_JSON_MAX, e)) == NULL)
+	if ((o = json_parse_object(message + CERT_LABEL_LEN, n, CERT_JSON_MAX,
+		 e)) == NULL)
 		return err_wrap(e, "certificate");
 	rv = cert_from_json(o, &parsed, e);
 	json_decref(o);
@@ -85,7 +87,8 @@ cert_verify(const uint8_t *bytes, size_t size,
 	if (key != NULL && sodium_memcmp(parsed.key, key, KEY_SIZE) != 0)
 		return err_set(e, ERR_STRANGER,
 		    "the certificate of %s is for another key than the one "
-		    "in use", parsed.name);
+		    "in use",
+		    parsed.name);
 	*c = parsed;
 	return check_time(c, now_s, e);
 }
@@ -98,8 +101,8 @@ cert_grants(const struct cert *c, const char *verb, const char *const *roles,
 		const char *grant = c->grants[i];
 		size_t len = verb_length(grant);
 
-		if (strncmp(grant, "*", len) != 0 &&
-		    (strlen(verb) != len || strncmp(grant, verb, len) != 0))
+		if (!is_any_verb(grant, len) &&
+		    (strlen(verb) != len || memcmp(grant, verb, len) != 0))
 			continue;
 		if (grant[len] == '\0')
 			return true;
@@ -114,17 +117,19 @@ int
 cert_check_grant(const char *grant, struct err *e)
 {
 	size_t len = verb_length(grant);
-	bool good = len > 0 && len <= VERB_MAX_LEN &&
-	    strlen(grant) <= CERT_GRANT_LEN;
+	bool good =
+	    len > 0 && len <= VERB_MAX_LEN && strlen(grant) <= CERT_GRANT_LEN;
 
-	if (good && strncmp(grant, "*", len) != 0)
+	if (good && !is_any_verb(grant, len))
 		for (size_t i = 0; i < len; i++)
-			good = good && ((grant[i] >= 'a' && grant[i] <= 'z') ||
-			    (grant[i] == '_' && i > 0));
+			good = good &&
+			    ((grant[i] >= 'a' && grant[i] <= 'z') ||
+				(grant[i] == '_' && i > 0));
 	if (!good)
 		return err_set(e, ERR_USAGE,
 		    "grant '%.64s' is not valid: a verb such as exec, or *, "
-		    "and optionally ':' and a role", grant);
+		    "and optionally ':' and a role",
+		    grant);
 	if (grant[len] == ':' && name_check_role(grant + len + 1, e) == -1)
 		return err_wrap(e, "grant '%.64s'", grant);
 	return 0;
@@ -154,13 +159,13 @@ cert_check(const struct cert *c, struct err *e)
 {
 	if (name_check(kind_words[c->kind], c->name, e) == -1)
 		return -1;
-	if (c->serial == 0 || c->serial > INT64_MAX ||
-	    c->not_before_s < 0 || c->not_after_s <= c->not_before_s ||
-	    c->not_after_s > TIME_MAX_S || c->n_grants > CERT_GRANTS_MAX)
+	if (c->serial == 0 || c->serial > INT64_MAX || c->not_before_s < 0 ||
+	    c->not_after_s <= c->not_before_s || c->not_after_s > TIME_MAX_S ||
+	    c->n_grants > CERT_GRANTS_MAX)
 		return err_set(e, ERR_USAGE,
 		    "the certificate of %s needs a serial number, an end "
-		    "behind its start and at most %d grants", c->name,
-		    CERT_GRANTS_MAX);
+		    "behind its start and at most %d grants",
+		    c->name, CERT_GRANTS_MAX);
 	for (size_t i = 0; i < c->n_grants; i++)
 		if (cert_check_grant(c->grants[i], e) == -1)
 			return -1;
@@ -194,10 +199,10 @@ cert_from_json(json_t *o, struct cert *c, struct err *e)
 	    json_get_string(o, "name", NAME_MAX_LEN, &name, e) == -1 ||
 	    read_key(o, c, e) == -1 ||
 	    json_get_int(o, "serial", 1, INT64_MAX, &serial, e) == -1 ||
-	    json_get_int(o, "not_before", 0, TIME_MAX_S, &c->not_before_s,
-	    e) == -1 ||
-	    json_get_int(o, "not_after", 0, TIME_MAX_S, &c->not_after_s,
-	    e) == -1 ||
+	    json_get_int(o, "not_before", 0, TIME_MAX_S, &c->not_before_s, e) ==
+		-1 ||
+	    json_get_int(o, "not_after", 0, TIME_MAX_S, &c->not_after_s, e) ==
+		-1 ||
 	    read_grants(o, c, e) == -1)
 		return -1;
 	memcpy(c->name, name, strlen(name) + 1);
@@ -233,7 +238,8 @@ read_key(json_t *o, struct cert *c, struct err *e)
 	if (json_get_string(o, "key", 2 * KEY_SIZE, &hex, e) == -1)
 		return -1;
 	if (sodium_hex2bin(c->key, KEY_SIZE, hex, strlen(hex), NULL, &n,
-	    NULL) == -1 || n != KEY_SIZE)
+		NULL) == -1 ||
+	    n != KEY_SIZE)
 		return err_set(e, ERR_PROTOCOL,
 		    "field \"key\" is not %d bytes in hexadecimal", KEY_SIZE);
 	return 0;
@@ -245,12 +251,11 @@ read_grants(json_t *o, struct cert *c, struct err *e)
 	json_t *list; /* borrowed from o */
 
 	if (json_opt_strings(o, "grants", CERT_GRANTS_MAX, CERT_GRANT_LEN,
-	    &list, e) == -1)
+		&list, e) == -1)
 		return -1;
 	c->n_grants = json_array_size(list);
 	for (size_t i = 0; i < c->n_grants; i++) {
-		const char *grant = json_string_value(
-		    json_array_get(list, i));
+		const char *grant = json_string_value(json_array_get(list, i));
 
 		memcpy(c->grants[i], grant, strlen(grant) + 1);
 	}
@@ -266,8 +271,8 @@ check_time(const struct cert *c, int64_t now_s, struct err *e)
 		clock_format_utc(c->not_before_s * 1000, when, sizeof(when));
 		return err_set(e, ERR_NOT_YET,
 		    "the certificate of %s %s is valid from %s only: compare "
-		    "the clocks of both machines", kind_words[c->kind],
-		    c->name, when);
+		    "the clocks of both machines",
+		    kind_words[c->kind], c->name, when);
 	}
 	if (now_s > c->not_after_s + PROTO_SKEW_S) {
 		clock_format_utc(c->not_after_s * 1000, when, sizeof(when));
@@ -282,4 +287,10 @@ static size_t
 verb_length(const char *grant)
 {
 	return strcspn(grant, ":");
+}
+
+static bool
+is_any_verb(const char *grant, size_t len)
+{
+	return len == 1 && grant[0] == '*';
 }

@@ -62,7 +62,7 @@ int cert_check_grant(const char *grant, struct err *);
 
 /* The short fingerprint that both ends show: "k7qm-2xpa-91fd-h3zt". */
 #define FINGERPRINT_LEN 19
-void key_fingerprint(
-    const uint8_t key[KEY_SIZE], char buf[FINGERPRINT_LEN + 1]);
+void key_fingerprint(const uint8_t key[KEY_SIZE],
+    char buf[FINGERPRINT_LEN + 1]);
 
 #endif

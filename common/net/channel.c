@@ -52,6 +52,7 @@ static int take_record(struct channel *, uint8_t *, size_t, struct err *);
 
 /* The whole life of a channel: where each state may go, and what it makes of
  * an incoming message of at most `max` bytes.  Unproven peers get little. */
+/* clang-format off */
 static const struct {
 	unsigned next;
 	enum stream_mode mode;
@@ -73,6 +74,7 @@ static const struct {
 	[CH_LINGER]   = { TO(CH_DEAD), STREAM_DRAINING, 0, NULL },
 	[CH_DEAD]     = { 0, STREAM_CLOSED, 0, NULL },
 };
+/* clang-format on */
 _Static_assert(nitems(channel_states) == CH_N_STATES, "a row per state");
 
 static struct channel *channel_new(struct event_base *, const struct addr *,
@@ -91,10 +93,12 @@ static void on_connected(void *);
 static void on_message(uint8_t *message, size_t size, void *);
 static void on_ended(const struct err *why, void *);
 static void on_flushed(void *);
+static int echo_ping(struct channel *, const uint8_t *body, size_t size,
+    struct err *);
 static void channel_open(struct channel *);
 static void handshake_over(struct channel *);
-static int queue_message(struct channel *, const uint8_t *message,
-    size_t size, struct err *);
+static int queue_message(struct channel *, const uint8_t *message, size_t size,
+    struct err *);
 static int queue_record(struct channel *, enum record_type, const void *body,
     size_t size, struct err *);
 static int check_record(unsigned type, enum record_sender from, size_t size,
@@ -141,6 +145,7 @@ channel_accept(struct event_base *base, int fd, const struct addr *from,
     const struct channel_handlers *handlers, void *arg, struct err *e)
 {
 	struct channel *c = channel_new(base, from, handlers, arg, e);
+	int limit_ms = policy->handshake_ms;
 
 	if (c == NULL) {
 		io_close(&fd);
@@ -152,8 +157,7 @@ channel_accept(struct event_base *base, int fd, const struct addr *from,
 	handshake_server(c->handshake, us);
 	stream_init(&c->stream, base, fd, &stream_handlers, c);
 	channel_set_mode(c);
-	set_deadline(c, policy->handshake_ms > 0 ? policy->handshake_ms :
-	    PROTO_HANDSHAKE_S * 1000);
+	set_deadline(c, limit_ms > 0 ? limit_ms : PROTO_HANDSHAKE_S * 1000);
 	return c;
 }
 
@@ -164,7 +168,7 @@ channel_send(struct channel *c, enum record_type type, const void *body,
 	if (c->state != CH_OPEN)
 		return err_set(e, ERR_UNREACHABLE, "the session is over");
 	if (check_record(type, c->server ? FROM_SERVER : FROM_CLIENT, size,
-	    e) == -1)
+		e) == -1)
 		return -1;
 	if (stream_queued(&c->stream) > CHANNEL_QUEUE_MAX)
 		return err_set(e, ERR_BUSY,
@@ -187,8 +191,9 @@ channel_send_json(struct channel *c, enum record_type type, json_t *o,
 
 	json_decref(o);
 	if (text == NULL)
-		return err_set(e, ERR_LOCAL, "cannot build a message: out "
-		    "of memory or text that is not UTF-8");
+		return err_set(e, ERR_LOCAL,
+		    "cannot build a message: out of memory, or text that is "
+		    "not UTF-8");
 	rv = channel_send(c, type, text, strlen(text), e);
 	free(text);
 	return rv;
@@ -200,8 +205,8 @@ channel_send_error(struct channel *c, const struct err *error)
 	char json[PROTO_ERROR_MAX];
 	struct err e;
 
-	return channel_send(c, REC_ERROR, json,
-	    proto_format_error(error, json), &e);
+	return channel_send(c, REC_ERROR, json, proto_format_error(error, json),
+	    &e);
 }
 
 size_t
@@ -257,8 +262,9 @@ channel_peer_key(const struct channel *c)
 const uint8_t *
 channel_join_id(const struct channel *c)
 {
-	return c->server && is_proven(c) && !c->peer->has_cert ?
-	    c->peer->join_id : NULL;
+	bool joins = c->server && is_proven(c) && !c->peer->has_cert;
+
+	return joins ? c->peer->join_id : NULL;
 }
 
 const struct addr *
@@ -299,8 +305,8 @@ channel_new(struct event_base *base, const struct addr *addr,
 {
 	struct channel *c = calloc(1, sizeof(*c));
 
-	if (c == NULL || (c->handshake = malloc(sizeof(*c->handshake))) ==
-	    NULL) {
+	if (c == NULL ||
+	    (c->handshake = malloc(sizeof(*c->handshake))) == NULL) {
 		free(c);
 		err_set(e, ERR_LOCAL, "out of memory");
 		return NULL;
@@ -317,7 +323,7 @@ client_start(struct channel *c, struct event_base *base, int timeout_ms,
     struct err *e)
 {
 	if (stream_connect(&c->stream, base, &c->addr, &stream_handlers, c,
-	    e) == -1) {
+		e) == -1) {
 		handshake_wipe(c->handshake);
 		free(c->handshake);
 		free(c);
@@ -456,12 +462,13 @@ on_connected(void *arg)
 {
 	uint8_t offer[PROTO_HANDSHAKE_MAX];
 	struct channel *c = arg;
+	int64_t now_ms = clock_wall_ms();
 	struct err e;
 	size_t size;
 
 	channel_move(c, CH_OFFERED);
-	if (handshake_offer(c->handshake, clock_wall_ms(), offer, &size,
-	    &e) == -1 || queue_message(c, offer, size, &e) == -1)
+	if (handshake_offer(c->handshake, now_ms, offer, &size, &e) == -1 ||
+	    queue_message(c, offer, size, &e) == -1)
 		channel_die(c, &e);
 }
 
@@ -494,7 +501,8 @@ on_ended(const struct err *why, void *arg)
 	} else if (c->state == CH_OFFERED) {
 		err_set(&e, ERR_UNREACHABLE,
 		    "%s hung up in the handshake: it has another key than "
-		    "expected, or is no nodeagent", text);
+		    "expected, or is no nodeagent",
+		    text);
 	} else if (c->state < CH_OPEN) {
 		err_set(&e, ERR_UNREACHABLE, "%s left during the handshake",
 		    text);
@@ -555,7 +563,7 @@ take_answer(struct channel *c, uint8_t *message, size_t size, struct err *e)
 	if ((c->peer = malloc(sizeof(*c->peer))) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
 	if (handshake_conclude(c->handshake, message, size, clock_wall_ms(),
-	    c->peer, e) == -1) {
+		c->peer, e) == -1) {
 		free(c->peer);
 		c->peer = NULL;
 		return -1;
@@ -579,19 +587,26 @@ take_record(struct channel *c, uint8_t *message, size_t size, struct err *e)
 		return err_set(e, ERR_PROTOCOL, "a record without a type");
 	n--;
 	if (check_record(message[0], c->server ? FROM_CLIENT : FROM_SERVER, n,
-	    e) == -1)
+		e) == -1)
 		return -1;
 	if (c->state == CH_ANSWERED)
 		channel_open(c);
 	if (c->state != CH_OPEN || message[0] == REC_PONG)
 		return 0;
-	/* A peer that asks and never reads gets no more echoes. */
 	if (message[0] == REC_PING)
-		return stream_queued(&c->stream) > CHANNEL_HIGH_WATER ? 0 :
-		    queue_record(c, REC_PONG, message + 1, n, e);
+		return echo_ping(c, message + 1, n, e);
 	c->handlers->record(c, (enum record_type)message[0], message + 1, n,
 	    c->arg);
 	return 0;
+}
+
+/* A peer that asks and never reads gets no more echoes. */
+static int
+echo_ping(struct channel *c, const uint8_t *body, size_t size, struct err *e)
+{
+	if (stream_queued(&c->stream) > CHANNEL_HIGH_WATER)
+		return 0;
+	return queue_record(c, REC_PONG, body, size, e);
 }
 
 static void
@@ -645,17 +660,14 @@ queue_record(struct channel *c, enum record_type type, const void *body,
 }
 
 static int
-check_record(unsigned type, enum record_sender from, size_t size,
-    struct err *e)
+check_record(unsigned type, enum record_sender from, size_t size, struct err *e)
 {
 	const struct record_spec *spec = record_spec(type);
 
 	if (spec == NULL)
-		return err_set(e, ERR_PROTOCOL, "unknown record type %u",
-		    type);
+		return err_set(e, ERR_PROTOCOL, "unknown record type %u", type);
 	if (!(spec->from & from))
-		return err_set(e, ERR_PROTOCOL,
-		    "a %s does not send %s records",
+		return err_set(e, ERR_PROTOCOL, "a %s does not send %s records",
 		    from == FROM_CLIENT ? "client" : "node", spec->name);
 	if (size < spec->min || size > spec->max)
 		return err_set(e, ERR_PROTOCOL,

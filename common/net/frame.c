@@ -10,8 +10,8 @@
 #define QUEUE_MIN 512
 
 int
-frame_peek(const uint8_t *bytes, size_t size, size_t max,
-    size_t *message_size, struct err *e)
+frame_peek(const uint8_t *bytes, size_t size, size_t max, size_t *message_size,
+    struct err *e)
 {
 	size_t n;
 
@@ -21,7 +21,8 @@ frame_peek(const uint8_t *bytes, size_t size, size_t max,
 	if (n == 0 || n > max)
 		return err_set(e, ERR_PROTOCOL,
 		    "the peer announces a message of %zu bytes where 1 to %zu "
-		    "are allowed", n, max);
+		    "are allowed",
+		    n, max);
 	if (size - FRAME_HEAD_SIZE < n)
 		return 0;
 	*message_size = n;

@@ -21,7 +21,7 @@
 #define ANSWER_MAX    (ANSWER_HEAD + PROTO_ERROR_MAX)
 
 _Static_assert(CERT_MAX <= PROTO_ERROR_MAX &&
-    ANSWER_MAX + NOISE_HANDSHAKE_OVERHEAD <= PROTO_HANDSHAKE_MAX,
+	ANSWER_MAX + NOISE_HANDSHAKE_OVERHEAD <= PROTO_HANDSHAKE_MAX,
     "both messages fit their limit");
 
 enum verdict { ACCEPTED, REFUSED };
@@ -78,8 +78,7 @@ int
 handshake_offer(struct handshake *h, int64_t now_ms,
     uint8_t out[PROTO_HANDSHAKE_MAX], size_t *out_size, struct err *e)
 {
-	uint8_t offer[OFFER_HEAD + CERT_MAX] = { PROTO_LOWEST,
-		PROTO_HIGHEST };
+	uint8_t offer[OFFER_HEAD + CERT_MAX] = { PROTO_LOWEST, PROTO_HIGHEST };
 	bool joins = h->pattern == NOISE_IKPSK2;
 	const uint8_t *proof = joins ? h->join_id : h->identity->cert;
 	size_t size = joins ? TOKEN_ID_SIZE : h->identity->cert_size;
@@ -87,7 +86,7 @@ handshake_offer(struct handshake *h, int64_t now_ms,
 	memcpy(offer + OFFER_HEAD, proof, size);
 	out[0] = (uint8_t)h->pattern;
 	if (noise_write(&h->noise, offer, OFFER_HEAD + size, out + 1,
-	    PROTO_HANDSHAKE_MAX - 1, out_size, e) == -1)
+		PROTO_HANDSHAKE_MAX - 1, out_size, e) == -1)
 		return -1;
 	*out_size += 1;
 	h->offered_ms = now_ms;
@@ -111,8 +110,8 @@ handshake_answer(struct handshake *h, const uint8_t *in, size_t in_size,
 		return err_set(e, ERR_PROTOCOL,
 		    "the peer does not speak this protocol");
 	start(h, h->identity, (enum noise_pattern)in[0], NULL);
-	if (noise_read(&h->noise, in + 1, in_size - 1, offer, &in_size,
-	    e) == -1)
+	if (noise_read(&h->noise, in + 1, in_size - 1, offer, &in_size, e) ==
+	    -1)
 		return -1;
 	verdict = judge_offer(h, offer, in_size, from, policy, now_ms, p, e);
 	answer[0] = verdict == 0 ? ACCEPTED : REFUSED;
@@ -127,7 +126,7 @@ handshake_answer(struct handshake *h, const uint8_t *in, size_t in_size,
 		size += h->identity->cert_size;
 	}
 	if (noise_write(&h->noise, answer, size, out, PROTO_HANDSHAKE_MAX,
-	    out_size, verdict == 0 ? e : &write_err) == -1)
+		out_size, verdict == 0 ? e : &write_err) == -1)
 		return -1;
 	return verdict;
 }
@@ -200,7 +199,7 @@ judge_client(const struct handshake *h, const uint8_t *cert, size_t size,
     int64_t now_ms, struct peer *p, struct err *e)
 {
 	if (cert_verify(cert, size, h->identity->authority, p->key,
-	    now_ms / 1000, &p->cert, e) == -1)
+		now_ms / 1000, &p->cert, e) == -1)
 		return -1;
 	p->has_cert = true;
 	return policy->admit(&p->cert, from, policy->arg, e);
@@ -241,8 +240,8 @@ choose_version(const uint8_t *offer, struct peer *p, struct err *e)
 	    lowest > highest)
 		return err_set(e, ERR_VERSION,
 		    "this node speaks protocol %d to %d, the client %u to %u: "
-		    "upgrade the older one", PROTO_LOWEST, PROTO_HIGHEST,
-		    lowest, highest);
+		    "upgrade the older one",
+		    PROTO_LOWEST, PROTO_HIGHEST, lowest, highest);
 	p->version = highest < PROTO_HIGHEST ? highest : PROTO_HIGHEST;
 	return 0;
 }
@@ -278,8 +277,7 @@ judge_answer(const struct handshake *h, const uint8_t *answer, size_t size,
 	if (size < ANSWER_HEAD || answer[0] > REFUSED)
 		return err_set(e, ERR_PROTOCOL, "the node's answer is cut");
 	if (answer[0] == REFUSED) {
-		proto_parse_error(answer + ANSWER_HEAD, size - ANSWER_HEAD,
-		    e);
+		proto_parse_error(answer + ANSWER_HEAD, size - ANSWER_HEAD, e);
 		return -1;
 	}
 	if (answer[1] < PROTO_LOWEST || answer[1] > PROTO_HIGHEST)
@@ -298,8 +296,8 @@ judge_answer(const struct handshake *h, const uint8_t *answer, size_t size,
 	 * in its token. */
 	if (h->pattern == NOISE_IKPSK2)
 		return 0;
-	return judge_server(h, answer + ANSWER_HEAD, size - ANSWER_HEAD,
-	    now_ms, p, e);
+	return judge_server(h, answer + ANSWER_HEAD, size - ANSWER_HEAD, now_ms,
+	    p, e);
 }
 
 static int
@@ -307,7 +305,7 @@ judge_server(const struct handshake *h, const uint8_t *cert, size_t size,
     int64_t now_ms, struct peer *p, struct err *e)
 {
 	if (cert_verify(cert, size, h->identity->authority, p->key,
-	    now_ms / 1000, &p->cert, e) == -1)
+		now_ms / 1000, &p->cert, e) == -1)
 		return err_wrap(e, "the node's certificate is refused");
 	if (p->cert.kind != CERT_NODE)
 		return err_set(e, ERR_STRANGER,

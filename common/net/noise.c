@@ -49,8 +49,7 @@ struct cursor {
 	size_t left;
 };
 
-static int write_token(struct noise_handshake *, enum token,
-    struct cursor *);
+static int write_token(struct noise_handshake *, enum token, struct cursor *);
 static int read_token(struct noise_handshake *, enum token, struct cursor *);
 static int write_ephemeral(struct noise_handshake *, struct cursor *);
 static int read_ephemeral(struct noise_handshake *, struct cursor *);
@@ -64,8 +63,7 @@ static int decrypt_and_hash(struct noise_handshake *, uint8_t *plain,
     size_t size, struct cursor *);
 static void hkdf(const uint8_t *ck, const uint8_t *input, size_t input_size,
     uint8_t (*out)[NOISE_KEY_SIZE], size_t n);
-static int noise_fail(struct noise_handshake *, const char *what,
-    struct err *);
+static int noise_fail(struct noise_handshake *, const char *what, struct err *);
 static int aead_nonce(const struct noise_cipher *, uint8_t nonce[12]);
 
 void
@@ -117,8 +115,8 @@ noise_write(struct noise_handshake *h, const void *payload, size_t size,
 		return noise_fail(h, "a payload is too long", e);
 	if (h->step >= NOISE_STEPS || h->initiator != (h->step == 0))
 		return noise_fail(h, "it is not our turn", e);
-	for (const uint8_t *t = patterns[h->pattern].tokens[h->step];
-	    *t != END; t++)
+	for (const uint8_t *t = patterns[h->pattern].tokens[h->step]; *t != END;
+	     t++)
 		if (write_token(h, *t, &c) == -1)
 			return noise_fail(h, "the peer's key is no good", e);
 	if (encrypt_and_hash(h, payload, size, &c) == -1)
@@ -136,8 +134,8 @@ noise_read(struct noise_handshake *h, const uint8_t *message, size_t size,
 
 	if (h->step >= NOISE_STEPS || h->initiator == (h->step == 0))
 		return noise_fail(h, "it is not the peer's turn", e);
-	for (const uint8_t *t = patterns[h->pattern].tokens[h->step];
-	    *t != END; t++)
+	for (const uint8_t *t = patterns[h->pattern].tokens[h->step]; *t != END;
+	     t++)
 		if (read_token(h, *t, &c) == -1)
 			return noise_fail(h,
 			    "the message is for other keys or damaged", e);
@@ -145,8 +143,8 @@ noise_read(struct noise_handshake *h, const uint8_t *message, size_t size,
 		return noise_fail(h, "the message is cut", e);
 	size = c.left - NOISE_TAG_SIZE;
 	if (decrypt_and_hash(h, payload, size, &c) == -1)
-		return noise_fail(h,
-		    "the message is for other keys or damaged", e);
+		return noise_fail(h, "the message is for other keys or damaged",
+		    e);
 	h->step++;
 	*payload_size = size;
 	return 0;
@@ -199,8 +197,8 @@ noise_seal(struct noise_cipher *c, uint8_t *buf, size_t size, struct err *e)
 		return err_set(e, ERR_PROTOCOL,
 		    "a message is too long, or the session too old, to "
 		    "be encrypted");
-	crypto_aead_chacha20poly1305_ietf_encrypt(buf, NULL, buf, size, NULL,
-	    0, NULL, nonce, c->key);
+	crypto_aead_chacha20poly1305_ietf_encrypt(buf, NULL, buf, size, NULL, 0,
+	    NULL, nonce, c->key);
 	c->nonce++;
 	return 0;
 }
@@ -213,7 +211,7 @@ noise_open(struct noise_cipher *c, uint8_t *buf, size_t size,
 
 	if (size < NOISE_TAG_SIZE || aead_nonce(c, nonce) == -1 ||
 	    crypto_aead_chacha20poly1305_ietf_decrypt(buf, NULL, NULL, buf,
-	    size, NULL, 0, nonce, c->key) == -1)
+		size, NULL, 0, nonce, c->key) == -1)
 		return err_set(e, ERR_PROTOCOL,
 		    "a record is damaged, repeated or out of order");
 	c->nonce++;
@@ -291,7 +289,7 @@ mix_dh(struct noise_handshake *h, enum token t)
 
 	/* Fails for an all-zero result: a key of small order (section 12.1). */
 	if (crypto_scalarmult(shared, ours == E ? h->e.secret : h->s.secret,
-	    theirs == E ? h->re : h->rs) == -1)
+		theirs == E ? h->re : h->rs) == -1)
 		return -1;
 	mix_key(h, shared);
 	sodium_memzero(shared, sizeof(shared));
@@ -344,8 +342,8 @@ encrypt_and_hash(struct noise_handshake *h, const void *plain, size_t size,
 
 	if (aead_nonce(&h->cipher, nonce) == -1)
 		return -1;
-	crypto_aead_chacha20poly1305_ietf_encrypt(c->out, &sealed, plain,
-	    size, h->hash, sizeof(h->hash), NULL, nonce, h->cipher.key);
+	crypto_aead_chacha20poly1305_ietf_encrypt(c->out, &sealed, plain, size,
+	    h->hash, sizeof(h->hash), NULL, nonce, h->cipher.key);
 	h->cipher.nonce++;
 	mix_hash(h, c->out, sealed);
 	c->out += sealed;
@@ -360,9 +358,8 @@ decrypt_and_hash(struct noise_handshake *h, uint8_t *plain, size_t size,
 	uint8_t nonce[12];
 
 	if (c->left < sealed || aead_nonce(&h->cipher, nonce) == -1 ||
-	    crypto_aead_chacha20poly1305_ietf_decrypt(plain, NULL, NULL,
-	    c->in, sealed, h->hash, sizeof(h->hash), nonce,
-	    h->cipher.key) == -1)
+	    crypto_aead_chacha20poly1305_ietf_decrypt(plain, NULL, NULL, c->in,
+		sealed, h->hash, sizeof(h->hash), nonce, h->cipher.key) == -1)
 		return -1;
 	h->cipher.nonce++;
 	mix_hash(h, c->in, sealed);

@@ -56,8 +56,7 @@ void noise_start(struct noise_handshake *, enum noise_pattern,
     const void *prologue, size_t prologue_size);
 
 /* IKpsk2: before the second message is written or read. */
-void noise_set_psk(struct noise_handshake *,
-    const uint8_t psk[NOISE_KEY_SIZE]);
+void noise_set_psk(struct noise_handshake *, const uint8_t psk[NOISE_KEY_SIZE]);
 
 /* For test vectors only: the ephemeral key, instead of a fresh one. */
 void noise_set_ephemeral(struct noise_handshake *,
@@ -84,8 +83,7 @@ void noise_split(struct noise_handshake *, struct noise_cipher *send,
 void noise_wipe(struct noise_handshake *);
 
 /* Encrypts `size` bytes in place; buf has room for the tag behind them. */
-int noise_seal(struct noise_cipher *, uint8_t *buf, size_t size,
-    struct err *);
+int noise_seal(struct noise_cipher *, uint8_t *buf, size_t size, struct err *);
 
 /* Decrypts in place; *plain_size is size - NOISE_TAG_SIZE. */
 int noise_open(struct noise_cipher *, uint8_t *buf, size_t size,

@@ -10,6 +10,7 @@
 
 #define JSON_MIN 2 /* {} */
 
+/* clang-format off */
 static const struct record_spec record_specs[] = {
 	[REC_REQUEST] = { "request", FROM_CLIENT, JSON_MIN, PROTO_RECORD_MAX },
 	[REC_REPLY]   = { "reply",   FROM_SERVER, JSON_MIN, PROTO_RECORD_MAX },
@@ -25,6 +26,7 @@ static const struct record_spec record_specs[] = {
 	[REC_PING]    = { "ping",    FROM_BOTH,   0,        64               },
 	[REC_PONG]    = { "pong",    FROM_BOTH,   0,        64               },
 };
+/* clang-format on */
 _Static_assert(nitems(record_specs) == REC_N_TYPES, "a row per record type");
 
 const struct record_spec *

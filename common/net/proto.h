@@ -22,7 +22,7 @@
 #define PROTO_RECORD_MAX    (PROTO_FRAME_MAX - 16 - 1) /* body: - tag - type */
 #define PROTO_HANDSHAKE_MAX 2048 /* before authentication */
 #define PROTO_HANDSHAKE_S   5
-#define PROTO_SKEW_S	    60 /* clocks may differ by this much */
+#define PROTO_SKEW_S	    60	 /* clocks may differ by this much */
 #define PROTO_ERROR_MAX	    1700 /* an err as JSON, every byte escaped */
 
 enum record_type {

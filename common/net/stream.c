@@ -16,14 +16,16 @@
 /* What each mode asks the loop for. */
 static const short mode_events[] = {
 	[STREAM_CONNECTING] = EV_WRITE,
-	[STREAM_READING]    = EV_READ,
-	[STREAM_HELD]       = 0,
-	[STREAM_GUARDED]    = EV_CLOSED,
-	[STREAM_DRAINING]   = EV_READ,
-	[STREAM_CLOSED]     = 0,
+	[STREAM_READING] = EV_READ,
+	[STREAM_HELD] = 0,
+	[STREAM_GUARDED] = EV_CLOSED,
+	[STREAM_DRAINING] = EV_READ,
+	[STREAM_CLOSED] = 0,
 };
 _Static_assert(nitems(mode_events) == STREAM_N_MODES, "a row per mode");
 
+static void stream_start(struct stream *, struct event_base *, int fd,
+    const struct stream_handlers *, void *arg);
 static void tune_socket(int fd);
 static void stream_watch(struct stream *);
 static void on_io(evutil_socket_t, short what, void *);
@@ -41,29 +43,20 @@ void
 stream_init(struct stream *s, struct event_base *base, int fd,
     const struct stream_handlers *handlers, void *arg)
 {
-	memset(s, 0, sizeof(*s));
-	s->mode = STREAM_READING;
-	s->fd = fd;
-	s->base = base;
-	s->handlers = handlers;
-	s->arg = arg;
-	event_assign(&s->io, base, fd, EV_PERSIST, on_io, s);
-	event_assign(&s->turn, base, -1, 0, on_turn, s);
-	tune_socket(fd);
-	stream_watch(s);
+	stream_start(s, base, fd, handlers, arg);
+	stream_set_mode(s, STREAM_READING);
 }
 
 int
-stream_connect(struct stream *s, struct event_base *base,
-    const struct addr *to, const struct stream_handlers *handlers, void *arg,
-    struct err *e)
+stream_connect(struct stream *s, struct event_base *base, const struct addr *to,
+    const struct stream_handlers *handlers, void *arg, struct err *e)
 {
 	int fd = socket(to->u.sa.sa_family,
 	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd == -1)
 		return err_errno(e, ERR_LOCAL, "cannot make a socket");
-	stream_init(s, base, fd, handlers, arg);
+	stream_start(s, base, fd, handlers, arg);
 	/* The loop will find the socket hung up, and ask for the reason. */
 	if (connect(fd, &to->u.sa, to->len) == -1 && errno != EINPROGRESS)
 		s->connect_error = errno;
@@ -134,6 +127,21 @@ stream_shutdown(struct stream *s)
 	shutdown(s->fd, SHUT_WR);
 }
 
+static void
+stream_start(struct stream *s, struct event_base *base, int fd,
+    const struct stream_handlers *handlers, void *arg)
+{
+	memset(s, 0, sizeof(*s));
+	s->mode = STREAM_HELD;
+	s->fd = fd;
+	s->base = base;
+	s->handlers = handlers;
+	s->arg = arg;
+	event_assign(&s->io, base, fd, EV_PERSIST, on_io, s);
+	event_assign(&s->turn, base, -1, 0, on_turn, s);
+	tune_socket(fd);
+}
+
 /* Small records leave at once; a peer whose machine vanished is noticed in
  * less than a minute.  On a socket pair (in tests) all this does nothing. */
 static void
@@ -142,11 +150,11 @@ tune_socket(int fd)
 	static const struct {
 		int level, option, value;
 	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY,   1  },
-		{ SOL_SOCKET,  SO_KEEPALIVE,  1  },
-		{ IPPROTO_TCP, TCP_KEEPIDLE,  20 },
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 20 },
 		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },
-		{ IPPROTO_TCP, TCP_KEEPCNT,   3  },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
 	};
 
 	for (size_t i = 0; i < nitems(options); i++)
@@ -195,8 +203,8 @@ on_turn(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (stream_has_rest(s))
-		queue_drop(&s->in, stream_deliver(s, queue_bytes(&s->in),
-		    queue_size(&s->in)));
+		queue_drop(&s->in,
+		    stream_deliver(s, queue_bytes(&s->in), queue_size(&s->in)));
 	if (queue_size(&s->out) > 0 && !s->blocked)
 		stream_flush(s);
 }
@@ -208,8 +216,8 @@ stream_connected(struct stream *s)
 	socklen_t len = sizeof(error);
 	struct err e;
 
-	if (error == 0 && getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error,
-	    &len) == -1)
+	if (error == 0 &&
+	    getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
 		error = errno;
 	if (error == 0) {
 		stream_set_mode(s, STREAM_READING);
@@ -260,8 +268,7 @@ stream_keep(struct stream *s, const uint8_t *bytes, size_t size)
 	struct err e;
 	uint8_t *rest;
 
-	if (size == 0 || s->mode == STREAM_DRAINING ||
-	    s->mode == STREAM_CLOSED)
+	if (size == 0 || s->mode == STREAM_DRAINING || s->mode == STREAM_CLOSED)
 		return;
 	if ((rest = queue_reserve(&s->in, size)) == NULL) {
 		err_set(&e, ERR_LOCAL, "out of memory");
@@ -280,8 +287,7 @@ stream_deliver(struct stream *s, uint8_t *bytes, size_t size)
 	struct err e;
 
 	while (s->mode == STREAM_READING) {
-		int got = frame_peek(bytes + used, size - used, s->max, &n,
-		    &e);
+		int got = frame_peek(bytes + used, size - used, s->max, &n, &e);
 
 		if (got == 0)
 			break;

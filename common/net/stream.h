@@ -46,15 +46,15 @@ struct stream_handlers {
 struct stream {
 	enum stream_mode mode;
 	int fd;
-	bool blocked;	     /* the socket takes no more at present */
-	short watched;	     /* what `io` is added for */
-	size_t max;	     /* the longest message that is taken */
-	struct queue in;     /* received, not handed over */
-	struct queue out;    /* not yet sent */
+	bool blocked;	  /* the socket takes no more at present */
+	short watched;	  /* what `io` is added for */
+	size_t max;	  /* the longest message that is taken */
+	struct queue in;  /* received, not handed over */
+	struct queue out; /* not yet sent */
 	uint64_t bytes_in, bytes_out;
 	struct event_base *base;
-	struct event io;     /* the socket */
-	struct event turn;   /* flush and resume, at the end of this turn */
+	struct event io;   /* the socket */
+	struct event turn; /* flush and resume, at the end of this turn */
 	const struct stream_handlers *handlers;
 	void *arg;
 	int connect_error, send_error; /* errno, told when it is time */

@@ -14,14 +14,15 @@
 #define TOKEN_PREFIX_LEN (sizeof(TOKEN_PREFIX) - 1)
 #define CHECK_SIZE	 4
 #define ADDR_SIZE_MAX	 (1 + 16 + 2)
-#define HEAD_SIZE \
-	(1 + 8 + TOKEN_ID_SIZE + TOKEN_SECRET_SIZE + KEY_SIZE + 1)
+#define HEAD_SIZE	 (1 + 8 + TOKEN_ID_SIZE + TOKEN_SECRET_SIZE + KEY_SIZE + 1)
 #define TOKEN_SIZE_MAX \
 	(HEAD_SIZE + TOKEN_ADDRS_MAX * ADDR_SIZE_MAX + CHECK_SIZE)
 #define VARIANT sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
 _Static_assert(sodium_base64_ENCODED_LEN(TOKEN_SIZE_MAX, VARIANT) +
-    TOKEN_PREFIX_LEN <= TOKEN_TEXT_MAX, "a token fits its text");
+	    TOKEN_PREFIX_LEN <=
+	TOKEN_TEXT_MAX,
+    "a token fits its text");
 
 static uint8_t *put_bytes(uint8_t *p, const uint8_t *bytes, size_t size);
 static uint8_t *put_number(uint8_t *p, uint64_t n, size_t size);
@@ -76,8 +77,8 @@ token_decode(const char *text, struct token *t, struct err *e)
 	text += TOKEN_PREFIX_LEN;
 	len = strnlen(text, TOKEN_TEXT_MAX);
 	if (sodium_base642bin(bytes, sizeof(bytes), text, len, NULL, &size,
-	    &end, VARIANT) == -1 || *end != '\0' ||
-	    size < HEAD_SIZE + CHECK_SIZE)
+		&end, VARIANT) == -1 ||
+	    *end != '\0' || size < HEAD_SIZE + CHECK_SIZE)
 		goto out;
 	check_bytes(bytes, size - CHECK_SIZE, check);
 	if (memcmp(check, bytes + size - CHECK_SIZE, CHECK_SIZE) != 0)
@@ -112,7 +113,7 @@ parse_bytes(const uint8_t *bytes, size_t size, struct token *t)
 
 	if (*p > CERT_OPERATOR)
 		return -1;
-	t->kind = (enum cert_kind)*p++;
+	t->kind = (enum cert_kind) * p++;
 	not_after = get_number(p, 8);
 	if (not_after > INT64_MAX)
 		return -1;

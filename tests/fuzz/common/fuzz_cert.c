@@ -31,14 +31,14 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	crypto_sign_detached(bytes, NULL, message, 14 + size, secret);
 	memcpy(bytes + crypto_sign_BYTES, input, size);
 	c.serial = 0;
-	if (cert_verify(bytes, crypto_sign_BYTES + size, pub, NULL,
-	    1800000000, &c, &e) == -1 && e.code != ERR_EXPIRED &&
-	    e.code != ERR_NOT_YET)
+	if (cert_verify(bytes, crypto_sign_BYTES + size, pub, NULL, 1800000000,
+		&c, &e) == -1 &&
+	    e.code != ERR_EXPIRED && e.code != ERR_NOT_YET)
 		return 0;
 	/* What is read can be signed again, unless escapes made it short. */
 	if (c.serial == 0 ||
 	    (cert_sign(&c, secret, bytes, &n, &e) == -1 &&
-	    strstr(e.text, "fewer grants") == NULL))
+		strstr(e.text, "fewer grants") == NULL))
 		abort();
 	cert_grants(&c, "exec", NULL, 0);
 	return 0;

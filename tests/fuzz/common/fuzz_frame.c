@@ -64,8 +64,9 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 
 	if (base == NULL)
 		base = event_base_new();
-	if (size < 2 || size > 8192 || socketpair(AF_UNIX,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv) == -1)
+	if (size < 2 || size > 8192 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+		sv) == -1)
 		return 0;
 	piece = (size_t)input[0] * 16 + 1;
 	n_bytes = 0;

@@ -46,11 +46,12 @@ static const struct channel_policy policy = {
 };
 
 static void
-make_identity(struct channel_identity *us, uint8_t seed,
-    enum cert_kind kind)
+make_identity(struct channel_identity *us, uint8_t seed, enum cert_kind kind)
 {
 	uint8_t bytes[32], secret[crypto_sign_SECRETKEYBYTES];
-	struct cert c = { .kind = kind, .name = "a", .serial = 1,
+	struct cert c = { .kind = kind,
+		.name = "a",
+		.serial = 1,
 		.not_after_s = NOW_MS / 1000 + 1 };
 	struct err e;
 
@@ -128,17 +129,15 @@ conclude(const uint8_t *in, size_t size, bool join, bool plain)
 		    NULL, prologue, 7);
 		token_psk(token.secret, psk);
 		noise_set_psk(&s.noise, psk);
-		if (noise_read(&s.noise, offer + 1, n - 1, bytes, &n, &e) ==
-		    -1)
+		if (noise_read(&s.noise, offer + 1, n - 1, bytes, &n, &e) == -1)
 			abort();
 		if (noise_write(&s.noise, in, size, bytes, sizeof(bytes), &n,
-		    &e) == -1)
+			&e) == -1)
 			return;
 		in = bytes;
 		size = n;
 	}
-	if (handshake_conclude(&c, in, size, NOW_MS, &peer, &e) == 0 &&
-	    !plain)
+	if (handshake_conclude(&c, in, size, NOW_MS, &peer, &e) == 0 && !plain)
 		abort(); /* Nobody guesses an authentic answer. */
 	handshake_wipe(&c);
 }
@@ -155,7 +154,7 @@ offer_plain(const uint8_t *in, size_t size, bool join)
 	start_client(&h, join);
 	bytes[0] = (uint8_t)join;
 	if (noise_write(&h.noise, in, size, bytes + 1, sizeof(bytes) - 1, &n,
-	    &e) == -1)
+		&e) == -1)
 		return;
 	answer(bytes, n + 1, out, &n);
 	if (n == 0)

@@ -31,13 +31,13 @@
 
 /* Turns the loop until the condition holds; a test that waits too long
  * fails. */
-#define RUN_UNTIL(condition)                                          \
-	do {                                                          \
-		int64_t limit_ = clock_mono_ms() + PATIENCE_MS;       \
-		while (!(condition)) {                                \
-			assert_true(clock_mono_ms() < limit_);        \
-			event_base_loop(t.base, EVLOOP_ONCE);         \
-		}                                                     \
+#define RUN_UNTIL(condition)                                    \
+	do {                                                    \
+		int64_t limit_ = clock_mono_ms() + PATIENCE_MS; \
+		while (!(condition)) {                          \
+			assert_true(clock_mono_ms() < limit_);  \
+			event_base_loop(t.base, EVLOOP_ONCE);   \
+		}                                               \
 	} while (0)
 
 #define SESSION_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -93,7 +93,8 @@ certify(struct channel_identity *us, enum cert_kind kind, int64_t from_s,
 	c.not_before_s = now_s + from_s;
 	c.not_after_s = now_s + to_s;
 	assert_int_equal(cert_sign(&c, authority_secret, us->cert,
-	    &us->cert_size, &e), 0);
+			     &us->cert_size, &e),
+	    0);
 }
 
 static inline void
@@ -110,7 +111,8 @@ on_opened(struct channel *c, void *arg)
 	x->skew_ms = channel_skew_ms(c);
 	if (x->first != NULL)
 		assert_int_equal(channel_send(c, REC_REQUEST, x->first,
-		    x->first_size, &e), 0);
+				     x->first_size, &e),
+		    0);
 	if (x->abort_on_open)
 		channel_abort(c, NULL);
 }
@@ -273,8 +275,8 @@ serve(int fd)
 	struct err e;
 
 	addr_parse("127.0.1.2", 1, &from, &e);
-	t.server.channel = channel_accept(t.base, fd, &from, &t.node,
-	    &t.policy, &handlers, &t.server, &e);
+	t.server.channel = channel_accept(t.base, fd, &from, &t.node, &t.policy,
+	    &handlers, &t.server, &e);
 	assert_non_null(t.server.channel);
 }
 
@@ -287,13 +289,12 @@ connect_both(bool join)
 	int listener = listen_on_loopback(&addr), fd;
 
 	if (join)
-		t.client.channel = channel_connect_join(t.base, &addr,
-		    &t.operator, &t.token, PATIENCE_MS, &handlers, &t.client,
-		    &e);
+		t.client.channel =
+		    channel_connect_join(t.base, &addr, &t.operator, & t.token,
+			PATIENCE_MS, &handlers, &t.client, &e);
 	else
 		t.client.channel = channel_connect(t.base, &addr, &t.operator,
-		    t.token.master_key, PATIENCE_MS, &handlers, &t.client,
-		    &e);
+		    t.token.master_key, PATIENCE_MS, &handlers, &t.client, &e);
 	assert_non_null(t.client.channel);
 	fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	assert_true(fd >= 0);
@@ -313,8 +314,8 @@ send_text(struct end *x, enum record_type type, const char *text)
 {
 	struct err e;
 
-	assert_int_equal(channel_send(x->channel, type, text, strlen(text),
-	    &e), 0);
+	assert_int_equal(channel_send(x->channel, type, text, strlen(text), &e),
+	    0);
 }
 
 /* ---- a raw peer ------------------------------------------------------- */
@@ -325,7 +326,8 @@ raw_connect(void)
 	int sv[2];
 
 	assert_int_equal(socketpair(AF_UNIX,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv), 0);
+			     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv),
+	    0);
 	t.raw = sv[0];
 	serve(sv[1]);
 }
@@ -355,11 +357,13 @@ raw_read_frame(void)
 	ssize_t n = -1;
 
 	t.frame_size = 0;
-	while (n != 0 && frame_peek(t.frame, t.frame_size, PROTO_FRAME_MAX,
-	    &message_size, &e) == 0) {
+	while (n != 0 &&
+	    frame_peek(t.frame, t.frame_size, PROTO_FRAME_MAX, &message_size,
+		&e) == 0) {
 		/* A byte at a time leaves the next frame where it is. */
-		RUN_UNTIL((n = recv(t.raw, t.frame + t.frame_size, 1, 0)) !=
-		    -1 || errno != EAGAIN);
+		RUN_UNTIL(
+		    (n = recv(t.raw, t.frame + t.frame_size, 1, 0)) != -1 ||
+		    errno != EAGAIN);
 		if (n == -1)
 			return false;
 		t.frame_size += (size_t)n;
@@ -375,8 +379,9 @@ raw_offer(uint8_t out[PROTO_HANDSHAKE_MAX])
 	size_t size;
 
 	handshake_client(&t.raw_handshake, &t.operator, t.node.public);
-	assert_int_equal(handshake_offer(&t.raw_handshake, clock_wall_ms(),
-	    out, &size, &e), 0);
+	assert_int_equal(handshake_offer(&t.raw_handshake, clock_wall_ms(), out,
+			     &size, &e),
+	    0);
 	return size;
 }
 
@@ -392,8 +397,10 @@ raw_open(void)
 	raw_write_frame(offer, raw_offer(offer));
 	assert_true(raw_read_frame());
 	assert_int_equal(handshake_conclude(&t.raw_handshake,
-	    t.frame + FRAME_HEAD_SIZE, t.frame_size - FRAME_HEAD_SIZE,
-	    clock_wall_ms(), &peer, &e), 0);
+			     t.frame + FRAME_HEAD_SIZE,
+			     t.frame_size - FRAME_HEAD_SIZE, clock_wall_ms(),
+			     &peer, &e),
+	    0);
 	handshake_split(&t.raw_handshake, &t.raw_send, &t.raw_receive);
 }
 

@@ -60,13 +60,13 @@ what_is_signed_is_read_back(void **state)
 
 	(void)state;
 	fill(&c, "exec:worker_http push status *:storage");
-	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e),
-	    0);
+	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), 0);
 	assert_int_equal(cert_verify(bytes, size, authority, c.key, NOW, &d,
-	    &e), 0);
+			     &e),
+	    0);
 	assert_memory_equal(&c, &d, sizeof(c));
-	assert_int_equal(cert_verify(bytes, size, authority, NULL, NOW, &d,
-	    &e), 0);
+	assert_int_equal(cert_verify(bytes, size, authority, NULL, NOW, &d, &e),
+	    0);
 }
 
 /* Outputs stay as they were, and the code is a stranger's. */
@@ -78,8 +78,8 @@ expect_stranger(const uint8_t *bytes, size_t size, const uint8_t *key)
 
 	memset(&c, 0x55, sizeof(c));
 	untouched = c;
-	assert_int_equal(cert_verify(bytes, size, authority, key, NOW, &c,
-	    &e), -1);
+	assert_int_equal(cert_verify(bytes, size, authority, key, NOW, &c, &e),
+	    -1);
 	assert_int_equal(e.code, ERR_STRANGER);
 	assert_memory_equal(&c, &untouched, sizeof(c));
 }
@@ -94,8 +94,7 @@ every_changed_byte_and_every_cut_is_found(void **state)
 
 	(void)state;
 	fill(&c, "exec");
-	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e),
-	    0);
+	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), 0);
 	for (size_t i = 0; i < size; i++) {
 		bytes[i] ^= 1;
 		expect_stranger(bytes, size, NULL);
@@ -114,13 +113,13 @@ expired_not_yet_and_the_skew_between(void **state)
 		int64_t now;
 		int code;
 	} cases[] = {
-		{ NOW - PROTO_SKEW_S - 1,        ERR_NOT_YET },
-		{ NOW - PROTO_SKEW_S,            0           },
-		{ NOW + 3600 + PROTO_SKEW_S,     0           },
+		{ NOW - PROTO_SKEW_S - 1, ERR_NOT_YET },
+		{ NOW - PROTO_SKEW_S, 0 },
+		{ NOW + 3600 + PROTO_SKEW_S, 0 },
 		{ NOW + 3600 + PROTO_SKEW_S + 1, ERR_EXPIRED },
-		{ 0,                             ERR_NOT_YET },
-		{ INT64_MAX,                     ERR_EXPIRED },
-		{ INT64_MIN,                     ERR_NOT_YET },
+		{ 0, ERR_NOT_YET },
+		{ INT64_MAX, ERR_EXPIRED },
+		{ INT64_MIN, ERR_NOT_YET },
 	};
 	struct cert c, d;
 	uint8_t bytes[CERT_MAX];
@@ -131,11 +130,13 @@ expired_not_yet_and_the_skew_between(void **state)
 	for (size_t i = 0; i < nitems(cases); i++) {
 		struct err e = { .code = 0 };
 
-		assert_int_equal(cert_sign(&c, authority_secret, bytes,
-		    &size, &e), 0);
+		assert_int_equal(cert_sign(&c, authority_secret, bytes, &size,
+				     &e),
+		    0);
 		memset(&d, 0, sizeof(d));
 		assert_int_equal(cert_verify(bytes, size, authority, c.key,
-		    cases[i].now, &d, &e), cases[i].code == 0 ? 0 : -1);
+				     cases[i].now, &d, &e),
+		    cases[i].code == 0 ? 0 : -1);
 		assert_int_equal(e.code, cases[i].code);
 		assert_string_equal(d.name, "ann");
 	}
@@ -152,38 +153,38 @@ unfit_certificates_are_not_signed(void **state)
 	(void)state;
 	fill(&c, "exec");
 	snprintf(c.name, sizeof(c.name), "Ann");
-	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e),
-	    -1);
+	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), -1);
 	assert_int_equal(e.code, ERR_USAGE);
 	fill(&c, "exec");
 	c.not_after_s = c.not_before_s;
-	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e),
-	    -1);
+	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), -1);
 	fill(&c, "exec:Worker");
-	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e),
-	    -1);
+	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), -1);
 	fill(&c, "");
 	for (size_t i = 0; i < CERT_GRANTS_MAX; i++) {
 		memset(c.grants[i], 'a', 65);
 		memcpy(c.grants[i], "exec:", 5);
 	}
 	c.n_grants = CERT_GRANTS_MAX;
-	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e),
-	    -1);
+	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), -1);
 	assert_non_null(strstr(e.text, "fewer grants"));
 }
 
 #define KEY64 "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-#define JSON(kind, name, key, serial, from, to, grants)                  \
-	"{\"kind\":" kind ",\"name\":" name ",\"key\":" key              \
-	",\"serial\":" serial ",\"not_before\":" from ",\"not_after\":"  \
-	to ",\"grants\":" grants "}"
+#define JSON(kind, name, key, serial, from, to, grants)                    \
+	"{\"kind\":" kind ",\"name\":" name ",\"key\":" key                \
+	",\"serial\":" serial ",\"not_before\":" from ",\"not_after\":" to \
+	",\"grants\":" grants "}"
 
 static void
 signed_but_malformed_is_a_broken_protocol(void **state)
 {
 	static const char *const bad[] = {
-		"", "[]", "{}", "{\"kind\":\"node\"", "nonsense",
+		"",
+		"[]",
+		"{}",
+		"{\"kind\":\"node\"",
+		"nonsense",
 		JSON("\"gnome\"", "\"a\"", "\"" KEY64 "\"", "1", "1",
 		    "2000000000", "[]"),
 		JSON("7", "\"a\"", "\"" KEY64 "\"", "1", "1", "2000000000",
@@ -215,16 +216,20 @@ signed_but_malformed_is_a_broken_protocol(void **state)
 	for (size_t i = 0; i < nitems(bad); i++) {
 		size_t size = sign_json(bad[i], bytes);
 
-		assert_int_equal(cert_verify(bytes, size, authority, NULL,
-		    NOW, &c, &e), -1);
-		assert_int_equal(e.code,
-		    i == 0 ? ERR_STRANGER : ERR_PROTOCOL);
+		assert_int_equal(cert_verify(bytes, size, authority, NULL, NOW,
+				     &c, &e),
+		    -1);
+		assert_int_equal(e.code, i == 0 ? ERR_STRANGER : ERR_PROTOCOL);
 	}
 	/* A newer authority may say more. */
-	assert_int_equal(cert_verify(bytes, sign_json(
-	    JSON("\"node\"", "\"a\"", "\"" KEY64 "\"", "1", "1",
-	    "2000000000", "[\"roster\"],\"new\":1"), bytes), authority, NULL,
-	    NOW, &c, &e), 0);
+	assert_int_equal(cert_verify(bytes,
+			     sign_json(JSON("\"node\"", "\"a\"",
+					   "\"" KEY64 "\"", "1", "1",
+					   "2000000000",
+					   "[\"roster\"],\"new\":1"),
+				 bytes),
+			     authority, NULL, NOW, &c, &e),
+	    0);
 	assert_int_equal(c.n_grants, 1);
 }
 
@@ -250,6 +255,11 @@ grants_cover_verbs_on_roles(void **state)
 	assert_true(cert_grants(&c, "push", NULL, 0));
 	fill(&c, "");
 	assert_false(cert_grants(&c, "ping", http, 2));
+	/* No verb is not any verb. */
+	c.n_grants = 1;
+	assert_false(cert_grants(&c, "ping", http, 2));
+	fill(&c, ":storage");
+	assert_false(cert_grants(&c, "ping", http, 2));
 }
 
 static void
@@ -257,10 +267,9 @@ grants_have_a_form(void **state)
 {
 	static const char *const good[] = { "*", "exec", "*:storage",
 		"show_nodes:worker_http" };
-	static const char *const bad[] = { "", ":", "exec:", ":storage",
-		"Exec", "ex ec", "exec:Storage", "**", "exec:*", "_x",
-		"exec:a:b", "exec1", "a-b",
-		"abcdefghijklmnopqrstuvwxyz" };
+	static const char *const bad[] = { "", ":", "exec:", ":storage", "Exec",
+		"ex ec", "exec:Storage", "**", "exec:*", "_x", "exec:a:b",
+		"exec1", "a-b", "abcdefghijklmnopqrstuvwxyz" };
 	struct err e;
 
 	(void)state;

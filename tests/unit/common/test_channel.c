@@ -91,8 +91,10 @@ bytes_may_come_one_by_one(void **state)
 	}
 	assert_true(raw_read_frame());
 	assert_int_equal(handshake_conclude(&t.raw_handshake,
-	    t.frame + FRAME_HEAD_SIZE, t.frame_size - FRAME_HEAD_SIZE,
-	    clock_wall_ms(), &peer, &e), 0);
+			     t.frame + FRAME_HEAD_SIZE,
+			     t.frame_size - FRAME_HEAD_SIZE, clock_wall_ms(),
+			     &peer, &e),
+	    0);
 	handshake_split(&t.raw_handshake, &t.raw_send, &t.raw_receive);
 	n = raw_seal(record + FRAME_HEAD_SIZE, REC_REQUEST, 20);
 	frame_put_head(record, n);
@@ -117,10 +119,12 @@ the_longest_record_passes_and_no_longer_one(void **state)
 	t.server.echo = true;
 	randombytes_buf(body, sizeof(body));
 	assert_int_equal(channel_send(t.client.channel, REC_STDIN, body,
-	    PROTO_RECORD_MAX + 1, &e), -1);
+			     PROTO_RECORD_MAX + 1, &e),
+	    -1);
 	assert_int_equal(e.code, ERR_PROTOCOL);
 	assert_int_equal(channel_send(t.client.channel, REC_STDIN, body,
-	    PROTO_RECORD_MAX, &e), 0);
+			     PROTO_RECORD_MAX, &e),
+	    0);
 	RUN_UNTIL(t.client.n_records == 1);
 	assert_int_equal(t.client.last_size, PROTO_RECORD_MAX);
 	assert_memory_equal(t.client.last, body, PROTO_RECORD_MAX);
@@ -148,19 +152,21 @@ records_keep_to_their_table(void **state)
 	(void)state;
 	open_both();
 	/* Wrong direction, unknown, too short, too long. */
-	assert_int_equal(channel_send(t.client.channel, REC_STDOUT, "x", 1,
-	    &e), -1);
-	assert_int_equal(channel_send(t.server.channel, REC_STDIN, "x", 1,
-	    &e), -1);
+	assert_int_equal(channel_send(t.client.channel, REC_STDOUT, "x", 1, &e),
+	    -1);
+	assert_int_equal(channel_send(t.server.channel, REC_STDIN, "x", 1, &e),
+	    -1);
 	assert_int_equal(channel_send(t.client.channel, REC_N_TYPES, "x", 1,
-	    &e), -1);
+			     &e),
+	    -1);
 	assert_int_equal(channel_send(t.client.channel, 0, "x", 1, &e), -1);
-	assert_int_equal(channel_send(t.client.channel, REC_SIGNAL, "", 0,
-	    &e), -1);
+	assert_int_equal(channel_send(t.client.channel, REC_SIGNAL, "", 0, &e),
+	    -1);
 	assert_int_equal(channel_send(t.client.channel, REC_SIGNAL, "xx", 2,
-	    &e), -1);
-	assert_int_equal(channel_send(t.client.channel, REC_EOF, NULL, 0,
-	    &e), 0);
+			     &e),
+	    -1);
+	assert_int_equal(channel_send(t.client.channel, REC_EOF, NULL, 0, &e),
+	    0);
 	RUN_UNTIL(t.server.n_records == 1);
 	assert_int_equal(t.server.last_type, REC_EOF);
 }
@@ -192,8 +198,8 @@ pings_are_answered_by_the_channel(void **state)
 	(void)state;
 	open_both();
 	before = channel_bytes_in(t.client.channel);
-	assert_int_equal(channel_send(t.client.channel, REC_PING, "abc", 3,
-	    &e), 0);
+	assert_int_equal(channel_send(t.client.channel, REC_PING, "abc", 3, &e),
+	    0);
 	RUN_UNTIL(channel_bytes_in(t.client.channel) >=
 	    before + FRAME_HEAD_SIZE + 1 + 3 + NOISE_TAG_SIZE);
 	assert_int_equal(t.server.n_records, 0);
@@ -213,7 +219,7 @@ the_queue_is_bounded(void **state)
 	open_both();
 	channel_pause(t.server.channel);
 	while (channel_send(t.client.channel, REC_FILE, body, sizeof(body),
-	    &e) == 0) {
+		   &e) == 0) {
 		sent++;
 		assert_true(channel_queued(t.client.channel) <
 		    CHANNEL_QUEUE_MAX + 2 * PROTO_FRAME_MAX);
@@ -287,8 +293,9 @@ a_close_sends_all_that_is_queued(void **state)
 	(void)state;
 	open_both();
 	for (int i = 0; i < 15; i++)
-		assert_int_equal(channel_send(t.server.channel, REC_FILE,
-		    body, sizeof(body), &e), 0);
+		assert_int_equal(channel_send(t.server.channel, REC_FILE, body,
+				     sizeof(body), &e),
+		    0);
 	/* What the client still sends is not read, and harms nothing. */
 	for (int i = 0; i < MANY; i++)
 		send_text(&t.client, REC_STDIN, "0123456789");

@@ -210,13 +210,15 @@ versions_without_overlap_are_told(void **state)
 	memcpy(offer + 2, t.operator.cert, t.operator.cert_size);
 	out[0] = NOISE_IK;
 	assert_int_equal(noise_write(&t.raw_handshake.noise, offer,
-	    2 + t.operator.cert_size, out + 1, sizeof(out) - 1, &size, &e),
+			     2 + t.operator.cert_size, out + 1, sizeof(out) - 1,
+			     &size, &e),
 	    0);
 	raw_write_frame(out, size + 1);
 	assert_true(raw_read_frame());
 	assert_int_equal(handshake_conclude(&t.raw_handshake,
-	    t.frame + FRAME_HEAD_SIZE, t.frame_size - FRAME_HEAD_SIZE, 0,
-	    &peer, &e), -1);
+			     t.frame + FRAME_HEAD_SIZE,
+			     t.frame_size - FRAME_HEAD_SIZE, 0, &peer, &e),
+	    -1);
 	assert_int_equal(e.code, ERR_VERSION);
 	assert_non_null(strstr(e.text, "speaks protocol 1 to 1"));
 	assert_non_null(strstr(e.text, "9 to 12"));
@@ -298,7 +300,7 @@ a_half_open_session_ends(void **state)
 
 	raw_connect();
 	raw_write("\5\0", 2);
-	for (int64_t last = 0; !t.server.closed; ) {
+	for (int64_t last = 0; !t.server.closed;) {
 		if (clock_mono_ms() != last &&
 		    send(t.raw, offer + sent, 1, MSG_NOSIGNAL) == 1)
 			sent++;
@@ -395,8 +397,7 @@ records_off_the_table_end_the_session(void **state)
 	for (size_t i = 0; i < nitems(bad); i++) {
 		raw_open();
 		raw_write_frame(first, raw_seal(first, REC_STDIN, 20));
-		expect_end(second, raw_seal(second, bad[i].type,
-		    bad[i].size));
+		expect_end(second, raw_seal(second, bad[i].type, bad[i].size));
 	}
 	raw_open();
 	raw_write_frame(first, raw_seal(first, REC_STDIN, 20));
@@ -439,7 +440,9 @@ half_a_record_and_gone(void **state)
 	raw_open();
 	raw_write_frame(record, raw_seal(record, REC_STDIN, 20));
 	RUN_UNTIL(t.server.n_records == 1);
-	raw_write("\0\x30" "half", 6);
+	raw_write("\0\x30"
+		  "half",
+	    6);
 	io_close(&t.raw);
 	RUN_UNTIL(t.server.closed);
 	assert_int_equal(t.server.why, ERR_UNREACHABLE);
@@ -459,8 +462,8 @@ a_flood_of_pings_is_bounded(void **state)
 
 		frame_put_head(head, size);
 		RUN_UNTIL(send(t.raw, head, 2, MSG_NOSIGNAL) == 2);
-		RUN_UNTIL(send(t.raw, record, size, MSG_NOSIGNAL) ==
-		    (ssize_t)size);
+		RUN_UNTIL(
+		    send(t.raw, record, size, MSG_NOSIGNAL) == (ssize_t)size);
 		if (t.server.channel != NULL)
 			assert_true(channel_queued(t.server.channel) <=
 			    CHANNEL_HIGH_WATER + 128);
@@ -489,7 +492,8 @@ main(void)
 		SESSION_TEST(garbage_gets_no_answer),
 		SESSION_TEST(an_early_leaver_is_noticed),
 		SESSION_TEST(a_half_open_session_ends),
-		SESSION_TEST(tampering_repeating_and_reordering_end_the_session),
+		SESSION_TEST(
+		    tampering_repeating_and_reordering_end_the_session),
 		SESSION_TEST(records_off_the_table_end_the_session),
 		SESSION_TEST(the_first_record_is_short),
 		SESSION_TEST(half_a_record_and_gone),
@@ -498,6 +502,5 @@ main(void)
 
 	if (sodium_init() == -1)
 		return 1;
-	return cmocka_run_group_tests_name("channel peers", tests, NULL,
-	    NULL);
+	return cmocka_run_group_tests_name("channel peers", tests, NULL, NULL);
 }

@@ -30,8 +30,7 @@ lengths_are_judged_by_the_head_alone(void **state)
 	assert_int_equal(frame_peek(bytes, 2, 3, &n, &e), -1);
 	frame_put_head(bytes, PROTO_FRAME_MAX);
 	assert_int_equal(frame_peek(bytes, 2, PROTO_FRAME_MAX, &n, &e), 0);
-	assert_int_equal(frame_peek(bytes, 2, PROTO_FRAME_MAX - 1, &n, &e),
-	    -1);
+	assert_int_equal(frame_peek(bytes, 2, PROTO_FRAME_MAX - 1, &n, &e), -1);
 }
 
 /* Against a plain array: what goes in comes out, in order. */

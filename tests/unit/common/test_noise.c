@@ -44,7 +44,8 @@ get_hex(json_t *o, const char *field, struct bytes *out)
 	if (hex == NULL)
 		return false;
 	assert_int_equal(sodium_hex2bin(out->data, sizeof(out->data), hex,
-	    strlen(hex), NULL, &out->size, NULL), 0);
+			     strlen(hex), NULL, &out->size, NULL),
+	    0);
 	return true;
 }
 
@@ -112,11 +113,13 @@ run_handshake_message(struct ends *x, size_t i, const struct bytes *payload,
 	struct err e;
 
 	assert_int_equal(noise_write(&x->h[i], payload->data, payload->size,
-	    sent.data, sizeof(sent.data), &sent.size, &e), 0);
+			     sent.data, sizeof(sent.data), &sent.size, &e),
+	    0);
 	assert_int_equal(sent.size, wanted->size);
 	assert_memory_equal(sent.data, wanted->data, wanted->size);
-	assert_int_equal(noise_read(&x->h[!i], sent.data, sent.size,
-	    got.data, &got.size, &e), 0);
+	assert_int_equal(noise_read(&x->h[!i], sent.data, sent.size, got.data,
+			     &got.size, &e),
+	    0);
 	assert_int_equal(got.size, payload->size);
 	assert_memory_equal(got.data, payload->data, payload->size);
 }
@@ -129,12 +132,12 @@ run_transport_message(struct ends *x, size_t i, const struct bytes *payload,
 	struct err e;
 
 	memcpy(b.data, payload->data, payload->size);
-	assert_int_equal(noise_seal(&x->send[i], b.data, payload->size, &e),
-	    0);
+	assert_int_equal(noise_seal(&x->send[i], b.data, payload->size, &e), 0);
 	assert_int_equal(payload->size + NOISE_TAG_SIZE, wanted->size);
 	assert_memory_equal(b.data, wanted->data, wanted->size);
 	assert_int_equal(noise_open(&x->receive[!i], b.data, wanted->size,
-	    &b.size, &e), 0);
+			     &b.size, &e),
+	    0);
 	assert_int_equal(b.size, payload->size);
 	assert_memory_equal(b.data, payload->data, payload->size);
 }
@@ -165,7 +168,7 @@ run_vector(json_t *v, enum noise_pattern pattern)
 	start_side(v, "init", pattern, &x.h[0]);
 	start_side(v, "resp", pattern, &x.h[1]);
 	assert_true(json_array_size(json_object_get(v, "messages")) >= 2);
-	json_array_foreach(json_object_get(v, "messages"), i, message) {
+	json_array_foreach (json_object_get(v, "messages"), i, message) {
 		assert_true(get_hex(message, "payload", &payload));
 		assert_true(get_hex(message, "ciphertext", &wanted));
 		if (i == 2)
@@ -191,14 +194,14 @@ published_vectors(void **state)
 		path = DEFAULT_VECTORS;
 	if ((file = json_load_file(path, 0, NULL)) == NULL)
 		fail_msg("cannot read the vectors in %s", path);
-	json_array_foreach(json_object_get(file, "vectors"), i, v) {
+	json_array_foreach (json_object_get(file, "vectors"), i, v) {
 		json_t *field = json_object_get(v, "protocol_name");
-		const char *name = json_string_value(field != NULL ?
-		    field : json_object_get(v, "name"));
+		const char *name = json_string_value(
+		    field != NULL ? field : json_object_get(v, "name"));
 		size_t p = 0;
 
-		while (p < NOISE_N_PATTERNS && (name == NULL ||
-		    strcmp(name, protocol_names[p]) != 0))
+		while (p < NOISE_N_PATTERNS &&
+		    (name == NULL || strcmp(name, protocol_names[p]) != 0))
 			p++;
 		if (p == NOISE_N_PATTERNS) {
 			print_message("vector %zu: %s is not for us\n", i,
@@ -240,7 +243,8 @@ pass(struct ends *x, size_t from, size_t flip, struct err *e)
 	size_t size, n;
 
 	assert_int_equal(noise_write(&x->h[from], "hello", 5, message,
-	    sizeof(message), &size, e), 0);
+			     sizeof(message), &size, e),
+	    0);
 	if (flip < size)
 		message[flip] ^= 0x40;
 	return noise_read(&x->h[!from], message, size, payload, &n, e);
@@ -261,7 +265,8 @@ any_changed_byte_is_found(void **state)
 		assert_int_equal(e.code, ERR_PROTOCOL);
 		/* And it stays failed. */
 		assert_int_equal(noise_write(&x.h[1], NULL, 0, message,
-		    sizeof(message), &n, &e), -1);
+				     sizeof(message), &n, &e),
+		    -1);
 	}
 	for (size_t flip = 0; flip < 32 + 5 + 16; flip++) {
 		start_both(&x, NOISE_IKPSK2);
@@ -283,8 +288,9 @@ cut_messages_are_refused(void **state)
 		start_both(&x, NOISE_IK);
 		noise_write(&x.h[0], NULL, 0, message, sizeof(message), &size,
 		    &e);
-		assert_int_equal(noise_read(&x.h[1], message, cut, payload,
-		    &n, &e), -1);
+		assert_int_equal(noise_read(&x.h[1], message, cut, payload, &n,
+				     &e),
+		    -1);
 	}
 }
 
@@ -329,8 +335,9 @@ zero_dh_is_refused(void **state)
 	(void)state;
 	new_keypair(&a);
 	noise_start(&h, NOISE_IK, &a, zero, "p", 1);
-	assert_int_equal(noise_write(&h, NULL, 0, message, sizeof(message),
-	    &n, &e), -1);
+	assert_int_equal(noise_write(&h, NULL, 0, message, sizeof(message), &n,
+			     &e),
+	    -1);
 	memset(message, 0, sizeof(message));
 	noise_start(&h, NOISE_IK, &a, NULL, "p", 1);
 	assert_int_equal(noise_read(&h, message, 96, payload, &n, &e), -1);
@@ -346,10 +353,10 @@ turns_are_kept(void **state)
 
 	(void)state;
 	start_both(&x, NOISE_IK);
-	assert_int_equal(noise_write(&x.h[1], NULL, 0, message,
-	    sizeof(message), &n, &e), -1);
-	assert_int_equal(noise_read(&x.h[0], message, 96, payload, &n, &e),
+	assert_int_equal(noise_write(&x.h[1], NULL, 0, message, sizeof(message),
+			     &n, &e),
 	    -1);
+	assert_int_equal(noise_read(&x.h[0], message, 96, payload, &n, &e), -1);
 	start_both(&x, NOISE_IK);
 	assert_int_equal(noise_write(&x.h[0], NULL, 0, message, 95, &n, &e),
 	    -1);
@@ -405,7 +412,8 @@ transport_refuses_tampering_replay_and_reorder(void **state)
 	send.nonce = UINT64_MAX;
 	assert_int_equal(noise_seal(&send, first, 6, &e), -1);
 	assert_int_equal(noise_seal(&receive, first,
-	    NOISE_MESSAGE_MAX - NOISE_TAG_SIZE + 1, &e), -1);
+			     NOISE_MESSAGE_MAX - NOISE_TAG_SIZE + 1, &e),
+	    -1);
 }
 
 int
@@ -419,7 +427,8 @@ main(void)
 		cmocka_unit_test(zero_dh_is_refused),
 		cmocka_unit_test(turns_are_kept),
 		cmocka_unit_test(secrets_are_wiped_by_the_split),
-		cmocka_unit_test(transport_refuses_tampering_replay_and_reorder),
+		cmocka_unit_test(
+		    transport_refuses_tampering_replay_and_reorder),
 	};
 
 	if (sodium_init() == -1)

@@ -28,8 +28,7 @@ fill(struct token *t, size_t n_addrs)
 	randombytes_buf(t->master_key, sizeof(t->master_key));
 	t->n_addrs = n_addrs;
 	for (size_t i = 0; i < n_addrs && i < TOKEN_ADDRS_MAX; i++)
-		assert_int_equal(addr_parse(addrs[i], 0, &t->addrs[i], &e),
-		    0);
+		assert_int_equal(addr_parse(addrs[i], 0, &t->addrs[i], &e), 0);
 }
 
 static void
@@ -64,8 +63,9 @@ a_token_survives_the_paste(void **state)
 		assert_int_equal(token_encode(&t, text, &e), 0);
 		assert_int_equal(strncmp(text, "muster1.", 8), 0);
 		/* One word, safe in any shell and in a URL. */
-		assert_int_equal(strspn(text, "abcdefghijklmnopqrstuvwxyz"
-		    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."),
+		assert_int_equal(strspn(text,
+				     "abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."),
 		    strlen(text));
 		assert_int_equal(token_decode(text, &u, &e), 0);
 		expect_same(&t, &u);
@@ -126,8 +126,7 @@ well_summed_nonsense_is_refused(void **state)
 			    NULL, 0);
 			memcpy(bytes + size, hash, 4);
 			sodium_bin2base64(text + 8, sizeof(text) - 8, bytes,
-			    size + 4,
-			    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+			    size + 4, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 			assert_int_equal(token_decode(text, &t, &e),
 			    (fill_byte == 4 && size == 66 + 4 * 7) ? 0 : -1);
 		}
