@@ -10,7 +10,7 @@
 
 #define COMMANDS(X)             \
 	X(cmd_ping)             \
-	X(cmd_show_nodes)                                                    \
+	X(cmd_show_nodes)       \
 	X(cmd_init)             \
 	X(cmd_enroll)           \
 	X(cmd_token_list)       \
@@ -45,6 +45,7 @@
 	X(cmd_set)              \
 	X(cmd_get)              \
 	X(cmd_operator_add)     \
+	X(cmd_operator_join)    \
 	X(cmd_operator_set)     \
 	X(cmd_operator_token)   \
 	X(cmd_operator_list)    \

@@ -104,8 +104,8 @@ say_untold(const struct telling *t)
 
 	if (n == 0 || nodeset_fold(t->untold, ",", &folded, &e) == -1)
 		return;
-	output_note("%zu node%s could not be told yet: %s (%s); until one "
-		    "reaches a master it goes by what it knew",
-	    n, n == 1 ? "" : "s", folded, t->why.text);
+	output_note("%s could not be told yet (%s); %s it at the next talk "
+		    "with a master",
+	    folded, t->why.text, n == 1 ? "it learns" : "they learn");
 	free(folded);
 }
