@@ -21,6 +21,7 @@
 
 #define CHUNK	    (32 * 1024) /* read from a child at once */
 #define POLL_MS	    20		/* how often a stopping job is looked at */
+#define LOOK_MS	    200		/* how often for zombies */
 #define KILL_MS	    1000	/* for KILL to work: D state takes longer */
 #define PTY_DRAIN_MS 200	/* for the last bytes through the terminal */
 
@@ -93,6 +94,7 @@ static void job_move(struct job *, enum job_state);
 static void job_free(struct job *);
 static int job_watch(struct job *, const struct child *, struct err *);
 static void job_timer(evutil_socket_t, short, void *);
+static bool job_is_over(struct job *, int64_t age_ms);
 static void job_arm(struct job *, int64_t ms);
 static void job_exited(struct job *, int status);
 static void job_finish(struct job *);
@@ -403,14 +405,22 @@ job_timer(evutil_socket_t fd, short what, void *arg)
 	default:
 		return;
 	}
-	/* kill(2) is the cheap question; the whole answer is asked for once
-	 * that says nobody. */
-	if (j->reaped && kill(-j->pid, 0) == -1 &&
-	    job_signal_all(j, j->state == JOB_KILL ? SIGKILL : 0) == 0) {
+	if (job_is_over(j, age_ms))
 		job_finish(j);
-		return;
-	}
-	job_arm(j, POLL_MS);
+	else
+		job_arm(j, POLL_MS);
+}
+
+/* kill(2) is the cheap question; the whole answer is asked for once it says
+ * nobody, and now and then because it counts zombies too. */
+static bool
+job_is_over(struct job *j, int64_t age_ms)
+{
+	bool look = kill(-j->pid, 0) == -1 || j->state == JOB_KILL ||
+	    age_ms % LOOK_MS < POLL_MS;
+
+	return j->reaped && look &&
+	    job_signal_all(j, j->state == JOB_KILL ? SIGKILL : 0) == 0;
 }
 
 static void

@@ -10,8 +10,8 @@
 
 /*
  * Sends a signal (0: none) to every process of the session and to every
- * descendant of one.  Returns how many there were; zombies count until
- * they are reaped.
+ * descendant of one.  Returns how many there were that live: a zombie waits
+ * for its parent, not for us.
  */
 size_t proctree_signal(pid_t session, int sig);
 

@@ -62,6 +62,7 @@ static void channel_record(struct channel *, enum record_type,
     const uint8_t *body, size_t size, void *arg);
 static void channel_drained(struct channel *, void *arg);
 static void channel_closed(struct channel *, const struct err *, void *arg);
+static void log_refusal(const struct session *, const struct err *);
 static void session_overdue(evutil_socket_t, short, void *);
 static void session_move(struct session *, enum session_state,
     const char *why);
@@ -291,6 +292,8 @@ channel_closed(struct channel *ch, const struct err *why, void *arg)
 	struct session *s = arg;
 
 	(void)ch;
+	if (s->state == SESSION_HALF && why != NULL)
+		log_refusal(s, why);
 	if (s->state == SESSION_BUSY) {
 		if (s->verb->audited)
 			journal_lost(s->agent->journal, s->order);
@@ -298,6 +301,26 @@ channel_closed(struct channel *ch, const struct err *why, void *arg)
 	}
 	session_move(s, SESSION_DEAD, why != NULL ? why->text : "closed");
 	session_free(s);
+}
+
+/* Only who once had a certificate or has a token can make this log grow. */
+static void
+log_refusal(const struct session *s, const struct err *why)
+{
+	char from[ADDR_TEXT_MAX];
+
+	addr_format(channel_addr(s->channel), from);
+	switch (why->code) {
+	case ERR_DENIED:
+	case ERR_EXPIRED:
+	case ERR_NOT_YET:
+	case ERR_REVOKED:
+		log_info("refused %s: %s", from, why->text);
+		break;
+	default:
+		log_debug("refused %s: %s", from, why->text);
+		break;
+	}
 }
 
 static void
