@@ -3,7 +3,6 @@
 
 #include <sys/socket.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -46,7 +45,6 @@ static void server_out_of_fds(struct server *);
 static void server_resume(evutil_socket_t, short, void *);
 static void server_tick(evutil_socket_t, short, void *);
 static size_t count(const struct session_list *);
-static void keep_alive(int fd);
 
 struct server *
 server_new(struct agent *a, const struct addr *listen, bool may_widen,
@@ -253,7 +251,6 @@ server_take(struct server *s, int fd, const struct addr *from)
 	 * pushes itself out, and who answers in time gets in. */
 	if (count(&s->half_open) >= LIMITS_HALF_OPEN)
 		session_abort(TAILQ_FIRST(&s->half_open));
-	keep_alive(fd);
 	if (session_new(s->agent, fd, from, &s->policy, &s->half_open,
 		&s->open) != NULL &&
 	    !evtimer_pending(s->recheck, NULL))
@@ -309,20 +306,4 @@ count(const struct session_list *list)
 	     s = session_next(s))
 		n++;
 	return n;
-}
-
-/* A client whose machine vanished without a word is noticed in half a
- * minute, and its command ended. */
-static void
-keep_alive(int fd)
-{
-	static const int on = 1, idle_s = 15, each_s = 5, n = 3,
-			 unsent_ms = 30000;
-
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each_s, sizeof(each_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &n, sizeof(n));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unsent_ms,
-	    sizeof(unsent_ms));
 }

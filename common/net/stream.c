@@ -142,8 +142,12 @@ stream_start(struct stream *s, struct event_base *base, int fd,
 	tune_socket(fd);
 }
 
-/* Small records leave at once; a peer whose machine vanished is noticed in
- * less than a minute.  On a socket pair (in tests) all this does nothing. */
+/*
+ * Small records leave at once; a peer whose machine vanished is noticed in
+ * half a minute.  Not TCP_USER_TIMEOUT: it would also end the session of
+ * an operator who looks at a full screen for longer than that.  On a socket
+ * pair (in tests) all this does nothing.
+ */
 static void
 tune_socket(int fd)
 {
@@ -152,8 +156,8 @@ tune_socket(int fd)
 	} options[] = {
 		{ IPPROTO_TCP, TCP_NODELAY, 1 },
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, 20 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 15 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 5 },
 		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
 	};
 
