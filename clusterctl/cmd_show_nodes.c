@@ -63,7 +63,10 @@ static const struct column columns[] = {
 	{ .title = "VERSION", .key = "version" },
 	{ .title = "LOAD", .key = "load", .kind = COLUMN_NUMBER },
 	{ .title = "SEEN", .where = ON_TTY },
-	{ .key = "seen_ms", .kind = COLUMN_NUMBER, .where = ON_JSON | ON_PIPE },
+	{ .title = "SEEN MS",
+	    .key = "seen_ms",
+	    .kind = COLUMN_NUMBER,
+	    .where = ON_JSON | ON_PIPE },
 	{ .title = "SKEW MS", .key = "skew_ms", .kind = COLUMN_NUMBER },
 	{ .title = "CERT DAYS", .key = "cert_days", .kind = COLUMN_NUMBER },
 	{ .title = "WHY", .key = "why" },
@@ -91,7 +94,8 @@ const struct command cmd_show_nodes = {
 	.usage = "[options]",
 	.summary = "every node as it is right now",
 	.about =
-	    "Asks all agents at once.  SEEN is when a node last answered, SKEW\n"
+	    "Asks all agents at once.  SEEN is when a node last answered, "
+	    "SKEW\n"
 	    "how far its clock is ahead, CERT DAYS what is left of its\n"
 	    "certificate, WHY what is wrong.  On a master also those who wait\n"
 	    "for an approval and those who were refused.\n",
@@ -245,7 +249,7 @@ sights_answer(const struct task *t, json_t *reply, void *arg)
 	struct err e;
 
 	(void)t;
-	json_object_foreach(json_object_get(reply, "nodes"), name, one) {
+	json_object_foreach (json_object_get(reply, "nodes"), name, one) {
 		if (json_get_int(one, "at_ms", 0, INT64_MAX, &sight.at_ms,
 			&e) == -1 ||
 		    json_opt_int(one, "skew_ms", INT64_MIN, INT64_MAX, 0,
@@ -282,8 +286,8 @@ static void
 print_node(struct table *t, const struct shown *s)
 {
 	const struct dir_node *n = s->node;
-	int64_t cert_s = s->cert_not_after_s > 0 ? s->cert_not_after_s :
-						   n->cert_not_after_s;
+	int64_t cert_s =
+	    s->cert_not_after_s > 0 ? s->cert_not_after_s : n->cert_not_after_s;
 	int64_t days = (cert_s - clock_wall_ms() / 1000) / DAY_S;
 	char addr[ADDR_TEXT_MAX];
 
@@ -292,10 +296,7 @@ print_node(struct table *t, const struct shown *s)
 	table_put(t, node_state_name(n->state));
 	if (n->state != NODE_UP)
 		table_colour(t, COLOUR_YELLOW);
-	table_put(t,
-	    !n->has_agent   ? "none" :
-		s->answered ? "up" :
-			      "down");
+	table_put(t, !n->has_agent ? "none" : s->answered ? "up" : "down");
 	if (n->has_agent)
 		table_colour(t, s->answered ? COLOUR_GREEN : COLOUR_RED);
 	table_put_list(t, n->roles, n->n_roles);
@@ -331,8 +332,8 @@ print_pending(const struct join_request *r, void *arg)
 static int
 print_conflict(const struct join_request *r, void *arg)
 {
-	return print_request(
-	    r, arg, "conflict", "refused: the name has another key");
+	return print_request(r, arg, "conflict",
+	    "refused: the name has another key");
 }
 
 static int
