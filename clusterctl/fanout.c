@@ -69,6 +69,7 @@ static void pump(struct fanout *);
 static void task_begin(struct task *);
 static void task_move(struct task *, enum task_state);
 static void task_fail(struct task *, const struct err *);
+static void set_why(struct task *, const struct err *);
 static void skip_rest(struct fanout *);
 static void on_opened(struct channel *, void *);
 static void on_record(struct channel *, enum record_type, const uint8_t *,
@@ -330,13 +331,30 @@ task_fail(struct task *t, const struct err *why)
 		t->result.outcome = f->cancel != CANCEL_NONE ?
 		    OUTCOME_CANCELLED :
 		    outcome_of_err(why, t->state == TASK_ASKED);
-		t->result.why = *why;
+		set_why(t, why);
 		t->ended_ms = clock_mono_ms();
 	}
 	task_move(t, TASK_DONE);
 	f->plan.job->ended(t, f->plan.arg);
 	free(t->own);
 	t->own = NULL;
+}
+
+/* Nodes that fail alike shall read alike: what names the node's address is
+ * cut, since the line names the node. */
+static void
+set_why(struct task *t, const struct err *why)
+{
+	char addr[ADDR_TEXT_MAX];
+	size_t len;
+
+	t->result.why = *why;
+	addr_format(&t->node->addr, addr);
+	len = strlen(addr);
+	if (strncmp(why->text, addr, len) == 0 &&
+	    strncmp(why->text + len, ": ", 2) == 0)
+		snprintf(t->result.why.text, sizeof(t->result.why.text), "%s",
+		    why->text + len + 2);
 }
 
 static void
