@@ -15,6 +15,9 @@
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "common/base/log.h"
+
+static int write_pid(int fd);
 
 void
 daemon_prepare(void)
@@ -64,14 +67,29 @@ daemon_lock(const char *path, int *fd, struct err *e)
 		return err_set(e, ERR_BUSY,
 		    "already running as pid %s (lock %s)", pid, path);
 	}
-	snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	if (ftruncate(f, 0) == -1 || io_write_n(f, pid, strlen(pid)) == -1) {
+	if (write_pid(f) == -1) {
 		err_errno(e, ERR_LOCAL, "cannot write lock %s", path);
 		close(f);
 		return -1;
 	}
 	*fd = f;
 	return 0;
+}
+
+void
+daemon_lock_pid(int fd)
+{
+	if (write_pid(fd) == -1)
+		log_warn("cannot write our pid into the lock file");
+}
+
+void
+daemon_main_pid(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "MAINPID=%d", (int)getpid());
+	daemon_notify(text);
 }
 
 void
@@ -105,4 +123,15 @@ daemon_ready(int ready_fd)
 		return;
 	io_write_n(ready_fd, "ready\n", 6);
 	close(ready_fd);
+}
+
+static int
+write_pid(int fd)
+{
+	char pid[32];
+	int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+
+	return ftruncate(fd, 0) == -1 || lseek(fd, 0, SEEK_SET) == -1 ?
+	    -1 :
+	    io_write_n(fd, pid, (size_t)n);
 }

@@ -18,11 +18,17 @@ void daemon_child_signals(void);
  * the pid that holds it.  *fd stays open. */
 int daemon_lock(const char *path, int *fd, struct err *);
 
+/* Writes our pid into a lock that was handed to us. */
+void daemon_lock_pid(int fd);
+
 /* Tells systemd ($NOTIFY_SOCKET), e.g. "READY=1". */
 void daemon_notify(const char *state);
 
 /* READY=1 to systemd, and "ready\n" to ready_fd (unless -1), which is
  * closed. */
 void daemon_ready(int ready_fd);
+
+/* MAINPID= to systemd: after an upgrade the service is this process. */
+void daemon_main_pid(void);
 
 #endif

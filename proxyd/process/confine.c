@@ -79,6 +79,8 @@ drop_capabilities(struct err *e)
 /* What a worker never does, and an intruder would: run programs, look at
  * other processes, change the system, open files by name. */
 static const uint32_t forbidden[] = {
+	SYS_openat,
+	SYS_openat2,
 	SYS_execve,
 	SYS_execveat,
 	SYS_ptrace,
@@ -132,6 +134,7 @@ static const uint32_t forbidden[] = {
 	SYS_pidfd_getfd,
 	SYS_open_by_handle_at,
 #ifdef SYS_fork
+	SYS_open,
 	SYS_fork,
 	SYS_vfork,
 	SYS_unlink,

@@ -1,0 +1,258 @@
+/*
+ * worker.c: see worker.h.
+ *
+ * Until IPC_START it reads the master's messages one by one; from then on
+ * they come through the event loop.
+ */
+#include "proxyd/process/worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/base/log.h"
+#include "proxyd/http/engine.h"
+#include "proxyd/process/confine.h"
+#include "proxyd/process/ipc.h"
+
+#define ORPHAN_DRAIN_MS 30000
+
+struct worker {
+	struct event_base *base;
+	struct engine *engine;
+	struct scoreboard board;
+	struct log_ring ring, *log;
+	struct sb_worker *row;
+	struct event *control, *beat, *term;
+	uint32_t slot;
+	bool draining;
+};
+
+typedef int message_fn(struct worker *, struct ipc_message *, struct err *);
+
+static message_fn take_scoreboard, take_log_ring, take_snapshot, take_listener,
+    drop_listeners, start, drain;
+
+static message_fn *const messages[IPC_N_TYPES] = {
+	[IPC_SCOREBOARD] = take_scoreboard,
+	[IPC_LOG_RING] = take_log_ring,
+	[IPC_SNAPSHOT] = take_snapshot,
+	[IPC_LISTENER] = take_listener,
+	[IPC_UNLISTEN] = drop_listeners,
+	[IPC_START] = start,
+	[IPC_DRAIN] = drain,
+};
+
+static int handle(struct worker *, struct ipc_message *, struct err *);
+static int prepare(struct worker *, struct err *);
+static int watch(struct worker *, struct err *);
+static void begin_drain(struct worker *, int64_t ms);
+static void on_control(evutil_socket_t, short, void *);
+static void on_beat(evutil_socket_t, short, void *);
+static void on_term(evutil_socket_t, short, void *);
+static void on_idle(void *);
+
+int
+worker_run(void)
+{
+	struct worker w = { .board.fd = -1 };
+	struct err e;
+
+	if (prepare(&w, &e) == -1 || watch(&w, &e) == -1) {
+		log_error("worker: %s", e.text);
+		return err_exit_status(e.code);
+	}
+	event_base_dispatch(w.base);
+	engine_free(w.engine);
+	return 0;
+}
+
+/* All up to IPC_START, in the order that the master sends it. */
+static int
+prepare(struct worker *w, struct err *e)
+{
+	struct ipc_message m;
+
+	tzset(); /* reads a file, which is forbidden later on */
+	if ((w->base = engine_event_base(e)) == NULL)
+		return -1;
+	do {
+		if (ipc_recv(IPC_CHILD_FD, &m, e) != 1)
+			return err_set(e, ERR_LOCAL,
+			    "the master went away before the start");
+		if (handle(w, &m, e) == -1)
+			return -1;
+	} while (m.type != IPC_START);
+	return 0;
+}
+
+static int
+handle(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	if (messages[m->type] != NULL)
+		return messages[m->type](w, m, e);
+	io_close(&m->fd);
+	return err_set(e, ERR_PROTOCOL, "message %u is not for a worker",
+	    m->type);
+}
+
+static int
+take_scoreboard(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	if (scoreboard_map(&w->board, m->fd, e) == -1)
+		return -1;
+	w->slot = (uint32_t)m->number;
+	w->row = sb_worker(&w->board, w->slot);
+	return 0;
+}
+
+static int
+take_log_ring(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	if (log_ring_map(&w->ring, m->fd, -1, e) == -1)
+		return -1;
+	w->log = &w->ring;
+	return 0;
+}
+
+static int
+take_snapshot(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	struct snapshot *s = snapshot_map(m->fd, e);
+
+	io_close(&m->fd);
+	if (s == NULL)
+		return -1;
+	atomic_store(&w->row->revision, m->number);
+	if (w->engine != NULL) {
+		engine_snapshot(w->engine, s);
+		return 0;
+	}
+	w->engine = engine_new(w->base, &w->board, w->slot, w->log, s, e);
+	return w->engine == NULL ? -1 : 0;
+}
+
+static int
+take_listener(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	if (w->engine == NULL) {
+		io_close(&m->fd);
+		return err_set(e, ERR_PROTOCOL, "a listener before a snapshot");
+	}
+	if (w->draining) {
+		io_close(&m->fd);
+		return 0;
+	}
+	return engine_listen(w->engine, m->fd, e);
+}
+
+static int
+drop_listeners(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	(void)m;
+	(void)e;
+	engine_unlisten(w->engine);
+	return 0;
+}
+
+static int
+start(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	if (confine(m->text, e) == -1)
+		return -1;
+	atomic_store(&w->row->state, SB_SERVING);
+	return ipc_send(IPC_CHILD_FD, IPC_READY, 0, -1, NULL, e);
+}
+
+static int
+drain(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	(void)e;
+	begin_drain(w, m->number);
+	return 0;
+}
+
+static int
+watch(struct worker *w, struct err *e)
+{
+	static const struct timeval second = { .tv_sec = 1 };
+
+	if (fcntl(IPC_CHILD_FD, F_SETFL, O_NONBLOCK) == -1)
+		return err_errno(e, ERR_LOCAL,
+		    "cannot set up the master's end");
+	w->control = event_new(w->base, IPC_CHILD_FD, EV_READ | EV_PERSIST,
+	    on_control, w);
+	w->beat = event_new(w->base, -1, EV_PERSIST, on_beat, w);
+	w->term = evsignal_new(w->base, SIGTERM, on_term, w);
+	if (w->control == NULL || w->beat == NULL || w->term == NULL ||
+	    event_add(w->control, NULL) == -1 ||
+	    event_add(w->beat, &second) == -1 || event_add(w->term, NULL) == -1)
+		return err_set(e, ERR_LOCAL, "out of memory for events");
+	engine_on_idle(w->engine, on_idle, w);
+	on_beat(-1, 0, w);
+	return 0;
+}
+
+static void
+begin_drain(struct worker *w, int64_t ms)
+{
+	w->draining = true;
+	atomic_store(&w->row->state, SB_DRAINING);
+	engine_drain(w->engine, clock_mono_ms() + ms);
+	if (engine_idle(w->engine))
+		on_idle(w);
+}
+
+static void
+on_control(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	struct ipc_message m;
+	struct err e;
+	int rv;
+
+	(void)what;
+	while ((rv = ipc_recv(fd, &m, &e)) == 1)
+		if (handle(w, &m, &e) == -1)
+			log_error("worker: %s", e.text);
+	if (rv == 0) {
+		/* Nobody replaces us; what is under way may still finish. */
+		event_del(w->control);
+		begin_drain(w, ORPHAN_DRAIN_MS);
+	} else if (e.code != ERR_BUSY) {
+		log_error("worker: %s", e.text);
+	}
+}
+
+static void
+on_beat(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+
+	(void)fd;
+	(void)what;
+	atomic_store(&w->row->beat_ms, clock_mono_ms());
+}
+
+static void
+on_term(evutil_socket_t sig, short what, void *arg)
+{
+	(void)sig;
+	(void)what;
+	begin_drain(arg, ORPHAN_DRAIN_MS);
+}
+
+static void
+on_idle(void *arg)
+{
+	struct worker *w = arg;
+
+	event_base_loopbreak(w->base);
+}
