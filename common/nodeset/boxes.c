@@ -40,6 +40,8 @@ static void fill(const struct grid *, uint64_t *tuple, size_t level,
 static int grow_boxes(struct boxes *, const struct tuples *);
 static bool absorb(struct growing *, const uint64_t *tuple, size_t depth);
 static int add_grown(struct boxes *, struct growing *);
+static struct grid *axis_of_one(const struct boxes *, size_t k,
+    uint64_t number);
 static int add_box(struct boxes *, struct grid **axis);
 static int merge_all(struct boxes *);
 static int merge_neighbours(struct boxes *, bool *changed);
@@ -198,8 +200,20 @@ add_grown(struct boxes *b, struct growing *g)
 
 	for (size_t k = 0; k < b->depth; k++)
 		axis[k] = k == g->axis ? axis_of(g->number, g->n) :
-					 axis_of(&(uint64_t){ g->tuple[k] }, 1);
+					 axis_of_one(b, k, g->tuple[k]);
 	return add_box(b, axis);
+}
+
+/* The box before has the same number more often than not. */
+static struct grid *
+axis_of_one(const struct boxes *b, size_t k, uint64_t number)
+{
+	struct grid *before = b->n > 0 ? b->v[b->n - 1]->axis[k].grid : NULL;
+
+	if (before != NULL && before->count == 1 &&
+	    before->span[0].lo == number)
+		return grid_ref(before);
+	return axis_of(&number, 1);
 }
 
 /* Takes the references; one that is NULL stands for a lack of memory. */

@@ -40,7 +40,7 @@ struct entry *catalog_find(const struct catalog *, const char *pattern);
 int catalog_add(struct catalog *, const char *pattern, struct grid *);
 
 /* Merges what waits, drops patterns without names, sorts.  -1: out of
- * memory (the table is as good as before). */
+ * memory (the catalog is as good as before). */
 int catalog_settle(struct catalog *);
 
 /* Replaces the grid of an entry; takes the reference. */

@@ -37,6 +37,7 @@ static bool is_digit(char);
 static int check_bytes(const struct scan *, struct err *);
 static bool take_address(struct scan *);
 static int scan_text(struct scan *, struct err *);
+static size_t n_colons(const struct scan *);
 static int scan_number(struct scan *, struct err *);
 static int split_item(struct scan *, struct item *, struct err *);
 static int add_item(struct scan *, const struct item *, struct err *);
@@ -225,23 +226,34 @@ take_address(struct scan *s)
 static int
 scan_text(struct scan *s, struct err *e)
 {
-	size_t n_colons = 0;
-
+	if (n_colons(s) >= 2 && memchr(s->text, '[', s->text_len) != NULL)
+		return bad(s, "an IPv6 address takes no range", e);
+	if (n_colons(s) >= 2)
+		return put(s, s->text, s->text_len, s->text_len, e);
 	while (s->p < s->end) {
+		int rv;
+
 		if (*s->p == ']')
 			return bad(s, "a ']' has no '['", e);
-		if (*s->p == '[' || is_digit(*s->p)) {
-			if (scan_number(s, e) == -1)
-				return -1;
-			continue;
-		}
-		n_colons += *s->p == ':';
-		if (put(s, s->p++, 1, 1, e) == -1)
+		if (*s->p == '[' || is_digit(*s->p))
+			rv = scan_number(s, e);
+		else
+			rv = put(s, s->p++, 1, 1, e);
+		if (rv == -1)
 			return -1;
 	}
-	if (n_colons >= 2 && memchr(s->text, '[', s->text_len) != NULL)
-		return bad(s, "an IPv6 address takes no range", e);
 	return 0;
+}
+
+/* Two make an address, or what was meant to be one: it is left whole. */
+static size_t
+n_colons(const struct scan *s)
+{
+	size_t n = 0;
+
+	for (const char *p = s->text; p < s->end; p++)
+		n += *p == ':';
+	return n;
 }
 
 static int

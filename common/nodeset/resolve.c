@@ -23,6 +23,8 @@ static int report(struct resolve *, struct nodeset *unknown, bool excluded,
     struct err *);
 static void suggest(struct resolve *, const char *name, char *hint,
     size_t size);
+static char *closest(const struct nodeset *known, const char *wrong);
+static bool same_but_zeros(const char *a, const char *b);
 static bool is_role(const struct resolve *, const char *name);
 
 void
@@ -238,25 +240,61 @@ report(struct resolve *r, struct nodeset *unknown, bool excluded, struct err *e)
 static void
 suggest(struct resolve *r, const char *name, char *hint, size_t size)
 {
-	size_t n = 0, n_known = nodeset_count(r->known);
-	const char **names = calloc(n_known, sizeof(*names)), *best;
-	struct nodeset_iter it;
+	char *best;
 
 	*hint = '\0';
-	nodeset_iter_init(&it, r->known);
-	while (names != NULL && n < n_known &&
-	    (names[n] = strdup(nodeset_iter_next(&it))) != NULL)
-		n++;
-	best = names != NULL ? name_suggest(name, names, n) : NULL;
-	if (is_role(r, name))
+	if (is_role(r, name)) {
 		snprintf(hint, size, "; %s is a role: write @%s", name, name);
-	else if (strchr(name, ' ') != NULL)
+	} else if (strchr(name, ' ') != NULL) {
 		snprintf(hint, size, "; names are parted by commas");
-	else if (best != NULL)
+	} else if ((best = closest(r->known, name)) != NULL) {
 		snprintf(hint, size, "; did you mean %s?", best);
+		free(best);
+	}
+}
+
+/* The known name that differs least: best of all in zeros only.  NULL: none
+ * is near. */
+static char *
+closest(const struct nodeset *known, const char *wrong)
+{
+	const char **names, *name, *best = NULL;
+	size_t n = 0, n_known = nodeset_count(known);
+	struct nodeset_iter it;
+	char *found;
+
+	if ((names = calloc(n_known, sizeof(*names))) == NULL)
+		return NULL;
+	nodeset_iter_init(&it, known);
+	while (best == NULL && (name = nodeset_iter_next(&it)) != NULL &&
+	    (names[n] = strdup(name)) != NULL) {
+		if (same_but_zeros(names[n], wrong))
+			best = names[n];
+		n++;
+	}
+	if (best == NULL)
+		best = name_suggest(wrong, names, n);
+	found = best != NULL ? strdup(best) : NULL;
 	while (n > 0)
 		free((char *)names[--n]);
 	free(names);
+	return found;
+}
+
+static bool
+same_but_zeros(const char *a, const char *b)
+{
+	bool within = false; /* a number, behind its leading zeros */
+
+	for (;; a++, b++) {
+		if (!within) {
+			a += strspn(a, "0");
+			b += strspn(b, "0");
+		}
+		if (*a != *b || *a == '\0')
+			return *a == *b;
+		within = *a >= '0' && *a <= '9';
+	}
 }
 
 static bool
