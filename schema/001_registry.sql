@@ -28,7 +28,7 @@ CREATE TABLE settings (
 CREATE TABLE roles (
 	name		TEXT PRIMARY KEY,
 	predefined	INTEGER NOT NULL DEFAULT 0 CHECK (predefined IN (0, 1)),
-	options		TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(options))
+	options		TEXT NOT NULL DEFAULT '{}'
 ) STRICT, WITHOUT ROWID;
 
 INSERT INTO roles (name, predefined, options) VALUES
@@ -48,7 +48,7 @@ CREATE TABLE nodes (
 	key		BLOB UNIQUE CHECK (length(key) = 32),
 	state		TEXT NOT NULL CHECK (state IN ('up', 'drain', 'maintenance')),
 	state_since_ms	INTEGER NOT NULL,
-	options		TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(options))
+	options		TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 
 CREATE UNIQUE INDEX nodes_agent ON nodes (addr, agent_port)
@@ -74,7 +74,7 @@ CREATE TABLE sights (
 CREATE TABLE operators (
 	id		INTEGER PRIMARY KEY AUTOINCREMENT,
 	name		TEXT NOT NULL UNIQUE,
-	grants		TEXT NOT NULL CHECK (json_valid(grants)),
+	grants		TEXT NOT NULL,
 	until_s		INTEGER NOT NULL,
 	key		BLOB UNIQUE CHECK (length(key) = 32),
 	created_ms	INTEGER NOT NULL
@@ -159,7 +159,7 @@ CREATE TABLE sites (
 	name		TEXT NOT NULL UNIQUE,
 	enabled		INTEGER NOT NULL CHECK (enabled IN (0, 1)),
 	role		TEXT NOT NULL REFERENCES roles,
-	options		TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(options))
+	options		TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 
 CREATE INDEX sites_role ON sites (role);

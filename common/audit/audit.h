@@ -20,10 +20,11 @@
 #define AUDIT_LINE_MAX 16384
 
 /*
- * Appends one event.  Takes `fields` (an object; also on failure); fields that
- * do not fit are cut and marked.  A torn last line (kill -9, full disk) is
- * set aside first by a line that says so.  The line is on disk when this
- * returns 0.  The file is made 0600.
+ * Appends one event.  Takes `fields` (an object; also on failure); fields
+ * that do not fit are cut, and named in "cut".  A torn end (power cut) is
+ * left where it is, and a line behind it says so.  The line is on disk when
+ * this returns 0.  The file is made 0600; one that others may write, or that
+ * is not ours, is refused.
  */
 int audit_append(const char *path, json_t *fields, struct err *);
 
@@ -35,7 +36,7 @@ int audit_sync(const char *path, struct err *);
 /* The outcome of a check. */
 struct audit_report {
 	uint64_t n_lines;
-	uint64_t n_healed; /* torn lines set aside */
+	uint64_t n_healed; /* torn ends that a later line accounts for */
 	uint64_t bad_line; /* the first bad one, from 1; 0: none */
 	bool torn_tail;	   /* the last line is cut: an append died */
 	char why[160];	   /* for bad_line */

@@ -14,10 +14,14 @@
 #define CHANGES_KEPT	100000	/* rows of the change log */
 #define SERIALS_SKIPPED 1000000 /* more than are issued between backups */
 
+/* Nested changes are save points; SQLite takes the innermost of a name. */
+static const char savepoint_sql[] = "SAVEPOINT change";
+static const char undo_sql[] = "ROLLBACK TO change";
+static const char release_sql[] = "RELEASE change";
+
 static int begin(struct registry *, struct err *);
 static int log_change(struct registry *, struct err *);
 static int commit(struct registry *, struct err *);
-static int run_savepoint(struct registry *, const char *verb, struct err *);
 
 int
 registry_revision(struct registry *r, int64_t *revision, struct err *e)
@@ -71,9 +75,10 @@ registry_end(struct registry *r, int rv, struct err *e)
 		struct err ignored;
 
 		if (rv != 0)
-			run_savepoint(r, "ROLLBACK TO", &ignored);
-		if (run_savepoint(r, "RELEASE", rv == 0 ? e : &ignored) == -1)
-			rv = rv == 0 ? -1 : rv;
+			db_run(r, &ignored, undo_sql);
+		if (db_run(r, rv == 0 ? e : &ignored, release_sql) == -1 &&
+		    rv == 0)
+			rv = -1;
 		r->depth--;
 		return rv;
 	}
@@ -153,7 +158,7 @@ begin(struct registry *r, struct err *e)
 			    "registry %s: the change was undone already",
 			    r->path);
 		r->depth++;
-		if (run_savepoint(r, "SAVEPOINT", e) == 0)
+		if (db_run(r, e, savepoint_sql) == 0)
 			return 0;
 		r->depth--;
 		return -1;
@@ -195,18 +200,6 @@ static int
 commit(struct registry *r, struct err *e)
 {
 	if (sqlite3_exec(r->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-		return db_error(r, e);
-	return 0;
-}
-
-/* Nested changes are save points named by their depth. */
-static int
-run_savepoint(struct registry *r, const char *verb, struct err *e)
-{
-	char sql[48];
-
-	snprintf(sql, sizeof(sql), "%s c%u", verb, r->depth);
-	if (sqlite3_exec(r->db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		return db_error(r, e);
 	return 0;
 }

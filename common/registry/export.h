@@ -14,6 +14,7 @@
 #include "common/registry/registry.h"
 
 #define EXPORT_SIZE_MAX (512L * 1024 * 1024)
+#define EXPORT_FORMAT	"muster-registry-1"
 
 int registry_export(struct registry *, FILE *, struct err *);
 

@@ -72,7 +72,7 @@ int
 roster_each_operator(struct roster *r, operator_fn *fn, void *arg,
     struct err *e)
 {
-	struct walk w = { .fn.operator = fn, .arg = arg };
+	struct walk w = { .fn.operator= fn, .arg = arg };
 
 	return roster_each_line(r, "operator", NULL, give_operator, &w, e);
 }
