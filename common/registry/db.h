@@ -56,9 +56,8 @@ struct bind {
 	((struct bind){ .type = BIND_BLOB, .bytes = (p), .size = (n) })
 #define BLOB_IF(c, p, n) \
 	((struct bind){ (c) ? BIND_BLOB : BIND_NULL, 0, (p), (n) })
-#define BINDS(...)              \
-	((const struct bind[]){ \
-	    __VA_ARGS__ __VA_OPT__(, ){ .type = BIND_END } })
+#define BINDS_MAX  31 /* the last one is BIND_END, which is zero */
+#define BINDS(...) ((const struct bind[BINDS_MAX + 1]){ __VA_ARGS__ })
 
 /* ---- statements ------------------------------------------------------- */
 

@@ -53,7 +53,7 @@ struct option {
 	{                                                                     \
 		.name = (name_), .type = (type_), OPTION_FIELD(tag, member),  \
 		.min = (lo), .max = (hi), .fallback = (def), .unit = (unit_), \
-		.help = (help_)__VA_OPT__(, ) __VA_ARGS__                     \
+		.help = (help_), __VA_ARGS__                                  \
 	}
 
 struct option_table {
