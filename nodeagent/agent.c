@@ -2,7 +2,6 @@
 #include "nodeagent/agent.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "common/net/identity.h"
 #include "nodeagent/cgroup.h"
 #include "nodeagent/control.h"
+#include "nodeagent/frugal.h"
 #include "nodeagent/job.h"
 #include "nodeagent/journal.h"
 #include "nodeagent/master.h"
@@ -45,7 +45,6 @@ static int listen_address(const struct agent *, const struct options *,
     struct addr *, struct err *);
 static int open_parts(struct run *, const struct options *, struct err *);
 static int watch_signals(struct run *, struct err *);
-static void frugal_memory(void);
 static void say_ready(const struct run *, int ready_fd);
 static void on_stop(evutil_socket_t, short, void *);
 static void on_stop_poll(evutil_socket_t, short, void *);
@@ -59,7 +58,7 @@ agent_run(const struct options *o, struct err *e)
 	struct agent *a = &run.agent;
 	int rv = -1;
 
-	frugal_memory();
+	frugal_setup();
 	a->started_ms = clock_mono_ms();
 	if (open_state(&run, o, e) == -1 || load_identity(a, e) == -1 ||
 	    open_parts(&run, o, e) == -1)
@@ -85,7 +84,7 @@ agent_adopt_roster(struct agent *a, struct err *e)
 	if (view_load(&a->view, state_path(&a->state, STATE_ROSTER, path),
 		a->identity.authority, a->identity.public, e) == -1)
 		return -1;
-	malloc_trim(0);
+	frugal_trim();
 	if (before == 0)
 		return 0;
 	log_info("roster: revision %" PRId64, a->view.revision);
@@ -222,17 +221,6 @@ watch_signals(struct run *r, struct err *e)
 	return 0;
 }
 
-/* An agent is idle nearly always, and there is one on every machine: free
- * memory goes back to the system, and big blocks at once. */
-static void
-frugal_memory(void)
-{
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
-	mallopt(M_TRIM_THRESHOLD, 64 * 1024);
-	mallopt(M_TOP_PAD, 16 * 1024);
-}
-
 static void
 say_ready(const struct run *r, int ready_fd)
 {
@@ -241,7 +229,7 @@ say_ready(const struct run *r, int ready_fd)
 	addr_format(server_addr(r->agent.server), at);
 	log_info("%s: serving on %s, roster revision %" PRId64,
 	    r->agent.view.name, at, r->agent.view.revision);
-	malloc_trim(0);
+	frugal_trim();
 	daemon_ready(ready_fd);
 }
 

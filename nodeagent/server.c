@@ -12,6 +12,7 @@
 #include "common/base/io.h"
 #include "common/base/log.h"
 #include "nodeagent/agent.h"
+#include "nodeagent/frugal.h"
 #include "nodeagent/limits.h"
 #include "nodeagent/master.h"
 #include "nodeagent/session.h"
@@ -295,6 +296,8 @@ server_tick(evutil_socket_t fd, short what, void *arg)
 	server_recheck(s);
 	if (!TAILQ_EMPTY(&s->open) || !TAILQ_EMPTY(&s->half_open))
 		evtimer_add(s->recheck, &again);
+	else
+		frugal_trim();
 }
 
 static size_t
