@@ -26,6 +26,7 @@
 #include "common/registry/settings.h"
 #include "proxyd/process/child.h"
 #include "proxyd/process/crew.h"
+#include "proxyd/process/health.h"
 #include "proxyd/process/ipc.h"
 #include "proxyd/process/listeners.h"
 #include "proxyd/process/log_writer.h"
@@ -51,6 +52,7 @@ struct master {
 	struct listeners listeners;
 	struct log_writer *log;
 	struct crew *crew;
+	struct health *health;
 	struct settings settings;
 	struct {
 		pid_t pid; /* 0: none runs */
@@ -140,7 +142,10 @@ set_up(struct master *m, struct err *e)
 		return -1;
 	m->crew = crew_new(m->base, &m->board, &m->listeners, m->log,
 	    crew_changed, m, e);
-	return m->crew == NULL ? -1 : 0;
+	if (m->crew == NULL)
+		return -1;
+	m->health = health_new(m->base, &m->board, e);
+	return m->health == NULL ? -1 : 0;
 }
 
 /* The ordinary start: be the only one here. */
@@ -185,6 +190,7 @@ tear_down(struct master *m)
 		crew_kill(m->crew);
 	stop_follower(m);
 	crew_free(m->crew);
+	health_free(m->health);
 	log_writer_free(m->log);
 	listeners_close(&m->listeners);
 	if (m->board.head != NULL)
@@ -292,6 +298,7 @@ adopt_settings(struct master *m, const char *json)
 static void
 adopt_snapshot(struct master *m, int fd, int64_t revision)
 {
+	struct snapshot *snapshot;
 	struct err e;
 	bool first = m->state == MASTER_STARTING;
 
@@ -299,6 +306,12 @@ adopt_snapshot(struct master *m, int fd, int64_t revision)
 		close(fd);
 		return;
 	}
+	if ((snapshot = snapshot_map(fd, &e)) == NULL) {
+		log_error("%s; what was in force stays", e.text);
+		close(fd);
+		return;
+	}
+	health_apply(m->health, snapshot);
 	crew_snapshot(m->crew, fd, revision);
 	if (apply_settings(m, &e) == -1) {
 		if (first) {

@@ -1,0 +1,365 @@
+/*
+ * health.c: see health.h.
+ *
+ * A probe is one node in one role.  Its state machine: resting, connecting,
+ * sending is one small write, reading (HTTP only), resting again.  The first
+ * check of a node comes at once, the later ones at the role's interval, each
+ * node a little off the others.
+ */
+#include "proxyd/process/health.h"
+
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/base/log.h"
+
+#define STATUS_LINE_MIN 12 /* "HTTP/1.1 200" */
+
+enum probe_state { PROBE_RESTING, PROBE_CONNECTING, PROBE_READING };
+
+struct probe {
+	struct health *health;
+	enum probe_state state;
+	uint32_t row; /* of the scoreboard: the identity of a probe */
+	const struct snap_node *node;
+	const struct snap_role *role;
+	bool wanted; /* in the snapshot being applied */
+	int fd;
+	struct event *ev;    /* the socket's */
+	struct event *timer; /* of the next check, or of this one's end */
+	struct health_count count;
+	char head[STATUS_LINE_MIN];
+	size_t head_len;
+	LIST_ENTRY(probe) link;
+};
+
+struct health {
+	struct event_base *base;
+	struct scoreboard *board;
+	struct snapshot *snapshot;
+	LIST_HEAD(, probe) probes;
+};
+
+static void want(struct health *, const struct snap_role *,
+    const struct snap_node *);
+static struct probe *probe_new(struct health *, uint32_t row);
+static void probe_free(struct probe *);
+static void probe_start(struct probe *);
+static void probe_rest(struct probe *, int64_t ms);
+static void probe_end(struct probe *, enum why);
+static void publish(struct probe *, enum why);
+static enum why ask(struct probe *);
+static enum why take_answer(struct probe *);
+static void on_timer(evutil_socket_t, short, void *);
+static void on_socket(evutil_socket_t, short, void *);
+static int64_t jitter(int64_t ms);
+
+struct health *
+health_new(struct event_base *base, struct scoreboard *board, struct err *e)
+{
+	struct health *h = calloc(1, sizeof(*h));
+
+	if (h == NULL) {
+		err_set(e, ERR_LOCAL, "out of memory for health checks");
+		return NULL;
+	}
+	h->base = base;
+	h->board = board;
+	LIST_INIT(&h->probes);
+	return h;
+}
+
+void
+health_free(struct health *h)
+{
+	if (h == NULL)
+		return;
+	while (!LIST_EMPTY(&h->probes))
+		probe_free(LIST_FIRST(&h->probes));
+	snapshot_release(h->snapshot);
+	free(h);
+}
+
+void
+health_apply(struct health *h, struct snapshot *s)
+{
+	struct probe *p, *next;
+
+	LIST_FOREACH (p, &h->probes, link)
+		p->wanted = false;
+	for (uint32_t i = 0; i < s->head->n_roles; i++) {
+		const struct snap_role *role = snapshot_role(s, i);
+
+		for (uint32_t j = 0; j < role->n_nodes; j++)
+			want(h, role, snapshot_node(s, role->first_node + j));
+	}
+	for (p = LIST_FIRST(&h->probes); p != NULL; p = next) {
+		next = LIST_NEXT(p, link);
+		if (!p->wanted)
+			probe_free(p);
+	}
+	snapshot_release(h->snapshot);
+	h->snapshot = s;
+}
+
+bool
+health_decide(struct health_count *c, bool good, uint32_t rise, uint32_t fall)
+{
+	c->ups = good ? c->ups + 1 : 0;
+	c->downs = good ? 0 : c->downs + 1;
+	if (!c->known) {
+		c->known = true;
+		c->up = good;
+		return true;
+	}
+	if (c->up ? c->downs < fall : c->ups < rise)
+		return false;
+	c->up = good;
+	return true;
+}
+
+int
+health_status(const char *b, size_t n)
+{
+	int status = 0;
+
+	if (n < STATUS_LINE_MIN)
+		return memcmp(b, "HTTP/1.", n < 7 ? n : 7) == 0 ? 0 : -1;
+	if (memcmp(b, "HTTP/1.", 7) != 0 || (b[7] != '0' && b[7] != '1') ||
+	    b[8] != ' ')
+		return -1;
+	for (int i = 9; i < STATUS_LINE_MIN; i++) {
+		if (b[i] < '0' || b[i] > '9')
+			return -1;
+		status = status * 10 + (b[i] - '0');
+	}
+	return status >= 100 && status < 600 ? status : -1;
+}
+
+/* A role without checks, and a node in maintenance, are not probed; then no
+ * old verdict must stay. */
+static void
+want(struct health *h, const struct snap_role *role,
+    const struct snap_node *node)
+{
+	struct sb_target *t = sb_target(h->board, node->target);
+	struct probe *p;
+
+	if (role->check == SNAP_CHECK_NONE ||
+	    node->state == SNAP_NODE_MAINTENANCE) {
+		atomic_store(&t->health, SB_UNKNOWN);
+		return;
+	}
+	LIST_FOREACH (p, &h->probes, link)
+		if (p->row == node->target)
+			break;
+	if (p == NULL && (p = probe_new(h, node->target)) == NULL) {
+		log_error("out of memory: a node is not checked");
+		return;
+	}
+	p->wanted = true;
+	p->node = node;
+	p->role = role;
+}
+
+static struct probe *
+probe_new(struct health *h, uint32_t row)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+
+	if (p == NULL ||
+	    (p->timer = evtimer_new(h->base, on_timer, p)) == NULL) {
+		free(p);
+		return NULL;
+	}
+	p->health = h;
+	p->row = row;
+	p->fd = -1;
+	LIST_INSERT_HEAD(&h->probes, p, link);
+	probe_rest(p, 0);
+	return p;
+}
+
+static void
+probe_free(struct probe *p)
+{
+	LIST_REMOVE(p, link);
+	if (p->ev != NULL)
+		event_free(p->ev);
+	event_free(p->timer);
+	io_close(&p->fd);
+	free(p);
+}
+
+static void
+probe_rest(struct probe *p, int64_t ms)
+{
+	struct timeval tv = { .tv_sec = ms / 1000,
+		.tv_usec = ms % 1000 * 1000 };
+
+	if (p->ev != NULL)
+		event_free(p->ev);
+	p->ev = NULL;
+	io_close(&p->fd);
+	p->state = PROBE_RESTING;
+	evtimer_add(p->timer, &tv);
+}
+
+static void
+probe_start(struct probe *p)
+{
+	struct timeval limit = { .tv_sec = p->role->check_ms / 1000,
+		.tv_usec = p->role->check_ms % 1000 * 1000 };
+	const struct addr *a = &p->node->addr;
+
+	p->head_len = 0;
+	p->fd = socket(a->u.sa.sa_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (p->fd == -1) {
+		/* Our shortage says nothing about the node. */
+		log_error("health check: no socket: %s", strerror(errno));
+		probe_rest(p, p->role->check_ms);
+		return;
+	}
+	if (connect(p->fd, &a->u.sa, a->len) == -1 && errno != EINPROGRESS) {
+		probe_end(p, WHY_CHECK_CONNECT);
+		return;
+	}
+	p->state = PROBE_CONNECTING;
+	p->ev = event_new(p->health->base, p->fd, EV_WRITE, on_socket, p);
+	if (p->ev == NULL || event_add(p->ev, NULL) == -1) {
+		log_error("health check: out of memory");
+		probe_rest(p, p->role->check_ms);
+		return;
+	}
+	evtimer_add(p->timer, &limit);
+}
+
+/* WHY_NONE: go on waiting. */
+static enum why
+ask(struct probe *p)
+{
+	const struct snapshot *s = p->health->snapshot;
+	char request[1024];
+	int error = 0, n;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1 ||
+	    error != 0)
+		return WHY_CHECK_CONNECT;
+	if (p->role->check == SNAP_CHECK_TCP)
+		return WHY_CHECK_OK;
+	n = snprintf(request, sizeof(request),
+	    "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: muster-health\r\n"
+	    "Connection: close\r\n\r\n",
+	    snapshot_text(s, p->role->check_path),
+	    snapshot_text(s, p->node->name));
+	if (n < 0 || (size_t)n >= sizeof(request) ||
+	    send(p->fd, request, (size_t)n, MSG_NOSIGNAL) != n)
+		return WHY_CHECK_CONNECT;
+	p->state = PROBE_READING;
+	event_free(p->ev);
+	p->ev = event_new(p->health->base, p->fd, EV_READ | EV_PERSIST,
+	    on_socket, p);
+	if (p->ev == NULL || event_add(p->ev, NULL) == -1)
+		return WHY_CHECK_TIMEOUT;
+	return WHY_NONE;
+}
+
+static enum why
+take_answer(struct probe *p)
+{
+	ssize_t n = recv(p->fd, p->head + p->head_len,
+	    sizeof(p->head) - p->head_len, 0);
+	int status;
+
+	if (n == -1)
+		return errno == EAGAIN || errno == EINTR ? WHY_NONE :
+							   WHY_CHECK_CONNECT;
+	if (n == 0)
+		return WHY_CHECK_GARBAGE;
+	p->head_len += (size_t)n;
+	status = health_status(p->head, p->head_len);
+	if (status == 0)
+		return WHY_NONE;
+	if (status == -1)
+		return WHY_CHECK_GARBAGE;
+	return (uint32_t)status >= p->role->check_low &&
+		(uint32_t)status <= p->role->check_high ?
+	    WHY_CHECK_OK :
+	    WHY_CHECK_STATUS;
+}
+
+static void
+probe_end(struct probe *p, enum why why)
+{
+	if (health_decide(&p->count, why == WHY_CHECK_OK, p->role->rise,
+		p->role->fall))
+		publish(p, why);
+	probe_rest(p, jitter(p->role->check_ms));
+}
+
+static void
+publish(struct probe *p, enum why why)
+{
+	struct sb_target *t = sb_target(p->health->board, p->row);
+	const struct snapshot *s = p->health->snapshot;
+	bool was_down = atomic_load(&t->health) == SB_DOWN;
+	int64_t now = clock_mono_ms();
+
+	atomic_store(&t->why, (uint32_t)why);
+	atomic_store(&t->since_ms, now);
+	if (p->count.up && was_down)
+		atomic_store(&t->up_ms, now); /* slow start begins */
+	atomic_store(&t->health, p->count.up ? SB_UP : SB_DOWN);
+	if (!p->count.up || was_down)
+		log_warn("node %s as %s is %s: %s",
+		    snapshot_text(s, p->node->name),
+		    snapshot_text(s, p->role->name),
+		    p->count.up ? "up" : "down", why_word(why));
+}
+
+/* The time for a rest is over, or the time for a check. */
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct probe *p = arg;
+
+	(void)fd;
+	(void)what;
+	if (p->state == PROBE_RESTING)
+		probe_start(p);
+	else
+		probe_end(p, WHY_CHECK_TIMEOUT);
+}
+
+static void
+on_socket(evutil_socket_t fd, short what, void *arg)
+{
+	struct probe *p = arg;
+	enum why why;
+
+	(void)fd;
+	(void)what;
+	why = p->state == PROBE_CONNECTING ? ask(p) : take_answer(p);
+	if (why != WHY_NONE)
+		probe_end(p, why);
+}
+
+/* Within a tenth, so that checks of many nodes spread out. */
+static int64_t
+jitter(int64_t ms)
+{
+	uint32_t tenth = (uint32_t)(ms / 10);
+
+	return ms - tenth / 2 + randombytes_uniform(tenth + 1);
+}
