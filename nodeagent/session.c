@@ -139,9 +139,14 @@ session_recheck(struct session *s, int64_t now_s)
 	const struct cert *peer = channel_peer(s->channel);
 	struct err e;
 
-	if (peer != NULL &&
-	    verbs_check_peer(peer, &s->agent->view, now_s, &e) == -1)
+	if (channel_is_lost(s->channel)) {
+		err_set(&e, ERR_UNREACHABLE,
+		    "the peer's machine has fallen silent");
+		channel_abort(s->channel, &e);
+	} else if (peer != NULL &&
+	    verbs_check_peer(peer, &s->agent->view, now_s, &e) == -1) {
 		session_end(s, LOST_RIGHTS, &e);
+	}
 }
 
 struct session *

@@ -279,6 +279,12 @@ channel_is_open(const struct channel *c)
 	return c->state == CH_OPEN;
 }
 
+bool
+channel_is_lost(const struct channel *c)
+{
+	return c->state != CH_DEAD && stream_is_lost(&c->stream);
+}
+
 int64_t
 channel_skew_ms(const struct channel *c)
 {

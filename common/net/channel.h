@@ -129,6 +129,9 @@ const uint8_t *channel_peer_key(const struct channel *);
 const uint8_t *channel_join_id(const struct channel *);
 const struct addr *channel_addr(const struct channel *);
 bool channel_is_open(const struct channel *);
+/* Whether the peer's machine has fallen silent for half a minute under what
+ * we sent.  Ask now and then, and abort; an idle one is noticed without. */
+bool channel_is_lost(const struct channel *);
 /* Client side: the server's wall clock minus ours at the handshake, ms. */
 int64_t channel_skew_ms(const struct channel *);
 uint64_t channel_bytes_in(const struct channel *);

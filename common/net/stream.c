@@ -13,6 +13,9 @@
 /* What one recv(2) takes at most: two of the largest frames. */
 #define READ_SIZE (2 * (FRAME_HEAD_SIZE + PROTO_FRAME_MAX))
 
+/* Doubled from 0.2 s each time, they take 25 s on a local network. */
+#define LOST_RETRANSMITS 7
+
 /* What each mode asks the loop for. */
 static const short mode_events[] = {
 	[STREAM_CONNECTING] = EV_WRITE,
@@ -121,6 +124,21 @@ stream_has_rest(const struct stream *s)
 	return queue_size(&s->in) > 0;
 }
 
+/*
+ * The kernel itself gives up after a quarter of an hour.  TCP_USER_TIMEOUT
+ * would be shorter, but it counts also while a living peer keeps its window
+ * shut: an operator who reads a full screen would lose the session.
+ */
+bool
+stream_is_lost(const struct stream *s)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	    info.tcpi_retransmits >= LOST_RETRANSMITS;
+}
+
 void
 stream_shutdown(struct stream *s)
 {
@@ -142,12 +160,9 @@ stream_start(struct stream *s, struct event_base *base, int fd,
 	tune_socket(fd);
 }
 
-/*
- * Small records leave at once; a peer whose machine vanished is noticed in
- * half a minute.  Not TCP_USER_TIMEOUT: it would also end the session of
- * an operator who looks at a full screen for longer than that.  On a socket
- * pair (in tests) all this does nothing.
- */
+/* Small records leave at once; while nothing is under way, a peer whose
+ * machine vanished is noticed in half a minute.  On a socket pair (in tests)
+ * all this does nothing. */
 static void
 tune_socket(int fd)
 {

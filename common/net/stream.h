@@ -89,6 +89,10 @@ size_t stream_queued(const struct stream *);
 /* Whether the peer left bytes that were not handed over. */
 bool stream_has_rest(const struct stream *);
 
+/* Whether the peer's machine has not acknowledged anything for about half a
+ * minute, although there was something to. */
+bool stream_is_lost(const struct stream *);
+
 /* Says goodbye; use when all is sent. */
 void stream_shutdown(struct stream *);
 

@@ -17,6 +17,7 @@ a_session_opens_talks_and_closes(void **state)
 	    t.operator.public, KEY_SIZE);
 	assert_true(llabs(t.client.skew_ms) < 2000);
 	assert_null(channel_join_id(t.server.channel));
+	assert_false(channel_is_lost(t.server.channel));
 	t.server.echo = true;
 	send_text(&t.client, REC_STDIN, "hello");
 	RUN_UNTIL(t.client.n_records == 1);
