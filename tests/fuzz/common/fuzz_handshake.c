@@ -4,29 +4,9 @@
  * raw answer to IKpsk2, 3 an offer's plaintext, 4 an answer's plaintext (a
  * peer that encrypts what it likes), 5 and 6 the same for a join.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <sodium.h>
-
-#include "common/net/handshake.h"
+#include "identities.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
-
-#define NOW_MS INT64_C(1800000000000)
-
-static struct channel_identity server, client;
-static struct token token;
-
-static int
-admit(const struct cert *peer, const struct addr *from, void *arg,
-    struct err *e)
-{
-	(void)from;
-	(void)arg;
-	return peer->serial % 2 ? 0 : err_set(e, ERR_REVOKED, "revoked");
-}
 
 static int
 join_psk(const uint8_t id[TOKEN_ID_SIZE], const struct addr *from,
@@ -44,35 +24,6 @@ static const struct channel_policy policy = {
 	.admit = admit,
 	.join_psk = join_psk,
 };
-
-static void
-make_identity(struct channel_identity *us, uint8_t seed, enum cert_kind kind)
-{
-	uint8_t bytes[32], secret[crypto_sign_SECRETKEYBYTES];
-	struct cert c = { .kind = kind,
-		.name = "a",
-		.serial = 1,
-		.not_after_s = NOW_MS / 1000 + 1 };
-	struct err e;
-
-	memset(bytes, 77, sizeof(bytes));
-	crypto_sign_seed_keypair(us->authority, secret, bytes);
-	memset(bytes, seed, sizeof(bytes));
-	crypto_box_seed_keypair(us->public, us->secret, bytes);
-	memcpy(c.key, us->public, KEY_SIZE);
-	if (cert_sign(&c, secret, us->cert, &us->cert_size, &e) == -1)
-		abort();
-}
-
-static void
-init(void)
-{
-	if (sodium_init() == -1)
-		abort();
-	make_identity(&server, 1, CERT_NODE);
-	make_identity(&client, 2, CERT_OPERATOR);
-	memcpy(token.master_key, server.public, KEY_SIZE);
-}
 
 static void
 start_client(struct handshake *h, bool join)
@@ -167,8 +118,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	uint8_t out[PROTO_HANDSHAKE_MAX];
 	size_t n;
 
-	if (server.cert_size == 0)
-		init();
+	make_identities();
 	if (size < 1)
 		return 0;
 	switch (input[0]) {
