@@ -148,9 +148,14 @@ admit_node(struct agent *a, const struct join *j, json_t **answer,
 	enum join_status status;
 	struct issued issued;
 	struct node n;
+	struct err ignored;
 
-	if (join_node(r, j, &n, &status, e) == -1)
+	if (join_node(r, j, &n, &status, e) == -1) {
+		/* For a person to see: clusterctl node conflicts. */
+		if (e->code == ERR_CONFLICT)
+			(void)conflicts_note(r, j, &ignored);
 		return -1;
+	}
 	if (status == JOIN_PENDING) {
 		key_fingerprint(j->key, fingerprint);
 		*answer = json_pack("{s:s, s:s}", "status", "pending",
