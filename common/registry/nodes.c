@@ -24,6 +24,7 @@ static int check_new(struct registry *, const struct node *, struct err *);
 static int check_free(struct registry *, const struct node *, struct err *);
 static int check_address(const char *text, char ip[ADDR_TEXT_MAX],
     struct err *);
+static bool is_nowhere(const struct addr *);
 static int insert(struct registry *, const struct node *, struct err *);
 static int set_value(struct registry *, const char *name, const char *option,
     const char *value, struct err *);
@@ -352,8 +353,29 @@ check_address(const char *text, char ip[ADDR_TEXT_MAX], struct err *e)
 	if (addr_port(&a) != 0)
 		return err_set(e, ERR_USAGE,
 		    "'%.64s': a node's address is an IP without a port", text);
+	if (is_nowhere(&a))
+		return err_set(e, ERR_USAGE,
+		    "'%.64s' is no address of one machine", text);
 	addr_format_ip(&a, ip);
 	return 0;
+}
+
+/* "Any", multicast, broadcast. */
+static bool
+is_nowhere(const struct addr *a)
+{
+	static const char *const ranges[] = { "0.0.0.0/8", "224.0.0.0/3",
+		"::", "ff00::/8" };
+
+	for (size_t i = 0; i < nitems(ranges); i++) {
+		struct cidr c;
+		struct err ignored;
+
+		if (cidr_parse(ranges[i], &c, &ignored) == 0 &&
+		    cidr_contains(&c, a))
+			return true;
+	}
+	return false;
 }
 
 static int
