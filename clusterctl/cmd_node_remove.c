@@ -1,16 +1,12 @@
 /* cmd_node_remove.c: takes a node out of the cluster. */
 #include "clusterctl/command.h"
 
-#include <string.h>
-
 #include "clusterctl/report.h"
 #include "clusterctl/tell.h"
 #include "common/registry/nodes.h"
-#include "common/registry/roles.h"
 
 static int run_remove(struct context *, const void *, int, char **,
     struct err *);
-static bool is_last_master(const struct directory *, const struct dir_node *);
 
 const struct command cmd_node_remove = {
 	.name = "node remove",
@@ -29,36 +25,17 @@ static int
 run_remove(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
-	const struct directory *d = context_directory(cx);
-	const struct dir_node *n = directory_get(d, argv[0], e);
+	const struct dir_node *n =
+	    directory_get(context_directory(cx), argv[0], e);
 	bool had_agent;
 
 	(void)opts;
 	(void)argc;
 	if (n == NULL)
 		return -1;
-	if (is_last_master(d, n))
-		return err_set(e, ERR_USAGE,
-		    "%s is the last master: without it nobody could change "
-		    "the cluster",
-		    n->name);
 	had_agent = n->has_agent;
 	if (nodes_remove(context_registry(cx), argv[0], e) == -1)
 		return -1;
 	report_done(cx, "Node %s is removed.", argv[0]);
-	return had_agent ? tell_everybody(cx, argv[0]) : 0;
-}
-
-static bool
-is_last_master(const struct directory *d, const struct dir_node *n)
-{
-	const struct dir_node *other;
-
-	if (!directory_node_has_role(n, ROLE_MASTER))
-		return false;
-	for (size_t i = 0; (other = directory_at(d, i)) != NULL; i++)
-		if (other != n && other->has_agent &&
-		    directory_node_has_role(other, ROLE_MASTER))
-			return false;
-	return true;
+	return had_agent ? tell_everybody(cx) : 0;
 }

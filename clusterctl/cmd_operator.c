@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clusterctl/grants.h"
 #include "clusterctl/offer.h"
 #include "clusterctl/output.h"
 #include "clusterctl/report.h"
@@ -78,8 +79,8 @@ const struct command cmd_operator_add = {
 	.summary = "a person or script that may give orders",
 	.about = "Prints the line to type on the operator's machine "
 		 "(clusterctl operator join).  It\nholds a one-time secret.\n\n"
-		 "Verbs: exec, push, pull, status, roster, sync, *.  A grant "
-		 "without ROLE holds on\nevery node.\n",
+		 "Verbs: exec, push, pull, status (show_nodes), sync, or * for "
+		 "all.  A grant without\nROLE holds on every node.\n",
 	.examples = "  clusterctl operator add deploy --grant push:worker_http "
 		    "--grant exec:worker_http\n"
 		    "  clusterctl operator add anna --grant '*' --ttl never\n",
@@ -153,7 +154,8 @@ run_add(struct context *cx, const void *opts, int argc, char **argv,
 		return err_set(e, ERR_USAGE,
 		    "operator add: what may %.64s do? (--grant VERB[:ROLE])",
 		    argv[0]);
-	if (until_of(o->ttl != NULL ? o->ttl : "90d", &until_s, e) == -1 ||
+	if (grants_check(r, &o->grants, e) == -1 ||
+	    until_of(o->ttl != NULL ? o->ttl : "90d", &until_s, e) == -1 ||
 	    registry_begin(r, e, "add operator %.64s", argv[0]) == -1)
 		return -1;
 	rv = operators_add(r, argv[0], o->grants.v, o->grants.n, until_s, e);
@@ -181,7 +183,8 @@ run_set(struct context *cx, const void *opts, int argc, char **argv,
 	if (n == 0 && o->ttl == NULL)
 		return err_set(e, ERR_USAGE,
 		    "operator set: say --grant or --ttl");
-	if (operators_get(r, argv[0], &op, e) == -1)
+	if (operators_get(r, argv[0], &op, e) == -1 ||
+	    grants_check(r, &o->grants, e) == -1)
 		return -1;
 	until_s = op.until_s;
 	if (o->ttl != NULL && until_of(o->ttl, &until_s, e) == -1)
@@ -240,7 +243,7 @@ run_revoke(struct context *cx, const void *opts, int argc, char **argv,
 	if (operators_revoke(context_registry(cx), argv[0], e) == -1)
 		return -1;
 	report_done(cx, "Operator %s is revoked.", argv[0]);
-	return tell_everybody(cx, NULL);
+	return tell_everybody(cx);
 }
 
 /* "90d" from now, or "never" (0). */

@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clusterctl/output.h"
 #include "clusterctl/report.h"
 #include "clusterctl/slurp.h"
+#include "clusterctl/tell.h"
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/registry/export.h"
@@ -79,7 +81,7 @@ const struct command cmd_registry_apply = {
 	.examples = "  clusterctl registry export all.json; edit all.json\n"
 		    "  clusterctl registry apply --dry-run all.json\n",
 	.section = SECTION_REGISTRY,
-	.needs = NEEDS_REGISTRY,
+	.needs = NEEDS_REGISTRY | NEEDS_CLUSTER,
 	OPTS_OF(apply_rows, struct apply_opts),
 	.min_args = 1,
 	.max_args = 1,
@@ -149,6 +151,7 @@ run_apply(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
 	const struct apply_opts *o = opts;
+	bool revokes = false;
 	size_t size, n = 0;
 	char *text;
 	int rv;
@@ -157,20 +160,24 @@ run_apply(struct context *cx, const void *opts, int argc, char **argv,
 	if (slurp(argv[0], EXPORT_SIZE_MAX, &text, &size, e) == -1)
 		return -1;
 	rv = registry_apply(context_registry(cx), text, size, o->dry_run,
-	    tell_change, NULL, &n, e);
+	    tell_change, &revokes, &n, e);
 	free(text);
 	if (rv == -1)
 		return -1;
 	if (o->dry_run && output_is_tty())
 		output_note("%zu change%s; nothing was done", n,
 		    n == 1 ? "" : "s");
-	return 0;
+	return revokes && !o->dry_run ? tell_everybody(cx) : 0;
 }
 
 static void
 tell_change(const char *line, void *arg)
 {
-	(void)arg;
+	bool *revokes = arg;
+
+	if (strncmp(line, "remove node ", 12) == 0 ||
+	    strncmp(line, "remove operator ", 16) == 0)
+		*revokes = true;
 	if (output_is_json())
 		output_json(json_pack("{s:s}", "change", line));
 	else

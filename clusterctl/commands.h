@@ -55,6 +55,12 @@
 	X(cmd_nodeset_fold)     \
 	X(cmd_nodeset_count)    \
 	X(cmd_completion)       \
+	X(cmd_registry_export)  \
+	X(cmd_registry_apply)   \
+	X(cmd_registry_check)   \
+	X(cmd_registry_backup)  \
+	X(cmd_registry_log)     \
+	X(cmd_audit)            \
 	X(cmd_version)          \
 	X(cmd_help)
 

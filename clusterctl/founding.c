@@ -2,6 +2,7 @@
 #include "clusterctl/founding.h"
 
 #include <sys/file.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -30,13 +31,12 @@ static const enum state_file founded[] = { STATE_AUTHORITY_KEY,
 	STATE_AUTHORITY_PUB, STATE_NODE_KEY, STATE_NODE_CERT,
 	STATE_OPERATOR_KEY, STATE_OPERATOR_CERT, STATE_ROSTER };
 
-/* What SQLite keeps beside a database, and the database. */
-static const char *const suffixes[] = { "-wal", "-shm", "-journal", "" };
-
 static int lock_directory(const struct state *, int *fd, struct err *);
 static int check_unused(const struct state *, const char *unfinished,
     struct err *);
 static void clear(const struct state *, const char *unfinished);
+static void clear_pieces(const struct state *);
+static bool is_piece(const struct state *, const char *name);
 static int make_all(const struct state *, const struct founding *,
     const char *unfinished, struct err *);
 static int make_members(struct registry *, const struct state *,
@@ -107,14 +107,44 @@ check_unused(const struct state *st, const char *unfinished, struct err *e)
 static void
 clear(const struct state *st, const char *unfinished)
 {
-	char path[PATH_MAX + 16];
+	char path[PATH_MAX];
 
 	for (size_t i = 0; i < nitems(founded); i++)
 		unlink(state_path(st, founded[i], path));
-	for (size_t i = 0; i < nitems(suffixes); i++) {
-		snprintf(path, sizeof(path), "%s%s", unfinished, suffixes[i]);
-		unlink(path);
+	clear_pieces(st);
+	unlink(unfinished);
+}
+
+/* A kill leaves files half written beside the one they were to become. */
+static void
+clear_pieces(const struct state *st)
+{
+	DIR *dir = opendir(st->dir);
+	struct dirent *d;
+
+	while (dir != NULL && (d = readdir(dir)) != NULL)
+		if (is_piece(st, d->d_name))
+			unlinkat(dirfd(dir), d->d_name, 0);
+	if (dir != NULL)
+		closedir(dir);
+}
+
+/* "registry.db.new-wal", "node.key.Xb3f9Q" */
+static bool
+is_piece(const struct state *st, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (strncmp(name, UNFINISHED, strlen(UNFINISHED)) == 0)
+		return strcmp(name, UNFINISHED) != 0;
+	for (size_t i = 0; i < nitems(founded); i++) {
+		const char *base = basename(state_path(st, founded[i], path));
+		size_t len = strlen(base);
+
+		if (strncmp(name, base, len) == 0 && name[len] == '.')
+			return true;
 	}
+	return false;
 }
 
 static int
@@ -205,7 +235,7 @@ finish(const struct state *st, int dir_fd, const char *unfinished,
 {
 	char path[PATH_MAX + 16];
 
-	snprintf(path, sizeof(path), "%s%s", unfinished, suffixes[0]);
+	snprintf(path, sizeof(path), "%s-wal", unfinished);
 	if (access(path, F_OK) == 0)
 		return err_set(e, ERR_BUSY,
 		    "somebody else has %s open; try again", unfinished);

@@ -2,7 +2,6 @@
 #include "clusterctl/tell.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "clusterctl/ask.h"
 #include "clusterctl/output.h"
@@ -15,15 +14,13 @@ struct telling {
 	struct err e;
 };
 
-static size_t list_agents(const struct context *, const char *except,
-    const struct dir_node **);
-static int ask_all(struct context *, const char *except, int64_t revision,
-    struct telling *);
+static size_t list_agents(const struct context *, const struct dir_node **);
+static int ask_all(struct context *, int64_t revision, struct telling *);
 static void answered(const struct task *, json_t *reply, void *arg);
 static void say_untold(const struct telling *);
 
 int
-tell_everybody(struct context *cx, const char *except)
+tell_everybody(struct context *cx)
 {
 	struct telling t = { .untold = nodeset_new() };
 	int64_t revision;
@@ -34,7 +31,7 @@ tell_everybody(struct context *cx, const char *except)
 	else if (registry_revision(context_registry(cx), &revision, &t.e) ==
 		0 &&
 	    context_need(cx, NEEDS_OPERATOR, &t.e) == 0)
-		status = ask_all(cx, except, revision, &t);
+		status = ask_all(cx, revision, &t);
 	if (status == -1) {
 		output_note("the nodes hear of it within a minute; they could "
 			    "not be told now: %s",
@@ -47,8 +44,7 @@ tell_everybody(struct context *cx, const char *except)
 }
 
 static int
-ask_all(struct context *cx, const char *except, int64_t revision,
-    struct telling *t)
+ask_all(struct context *cx, int64_t revision, struct telling *t)
 {
 	size_t n_all = directory_n_nodes(context_directory(cx));
 	const struct dir_node **nodes = xcalloc(n_all + 1, sizeof(*nodes));
@@ -59,7 +55,7 @@ ask_all(struct context *cx, const char *except, int64_t revision,
 		.answer = answered,
 		.arg = t,
 	};
-	size_t n = list_agents(cx, except, nodes);
+	size_t n = list_agents(cx, nodes);
 	int status = 0;
 
 	if (n > 0 && ask_nodes(cx, nodes, n, &ask, &status, &t->e) == -1)
@@ -69,17 +65,21 @@ ask_all(struct context *cx, const char *except, int64_t revision,
 	return status;
 }
 
+/* The directory is older than the change: whoever was removed by it is no
+ * longer asked. */
 static size_t
-list_agents(const struct context *cx, const char *except,
-    const struct dir_node **nodes)
+list_agents(const struct context *cx, const struct dir_node **nodes)
 {
 	const struct dir_node *node;
+	struct node now;
+	struct err gone;
 	size_t n = 0;
 
 	for (size_t i = 0;
 	     (node = directory_at(context_directory(cx), i)) != NULL; i++)
 		if (node->has_agent &&
-		    (except == NULL || strcmp(node->name, except) != 0))
+		    nodes_get(context_registry(cx), node->name, &now, &gone) ==
+			0)
 			nodes[n++] = node;
 	return n;
 }

@@ -6,13 +6,12 @@
 #define CLUSTERCTL_TELL_H
 
 #include "clusterctl/context.h"
-#include "common/base/err.h"
 
 /*
- * Needs NEEDS_REGISTRY and NEEDS_CLUSTER.  `except`: a node to leave out, or
- * NULL.  Says which nodes could not be told; they learn it when they next
- * reach a master.  Returns the exit status: 0, or that of the worst of them.
+ * Needs NEEDS_REGISTRY and NEEDS_CLUSTER.  Says which nodes could not be
+ * told; they learn it when they next reach a master.  Returns the exit
+ * status: 0, or that of the worst of them.
  */
-int tell_everybody(struct context *, const char *except);
+int tell_everybody(struct context *);
 
 #endif
