@@ -87,6 +87,18 @@ def shared_cluster(tmp_path_factory):
     _close(c)
 
 
+@pytest.fixture(scope="module")
+def quiet_master(tmp_path_factory):
+    """A master without a running agent, once for all tests of a file: for
+    commands that work on the registry alone."""
+    tmp = tmp_path_factory.mktemp("quiet")
+    tmp.chmod(0o700)
+    c = muster.Cluster(tmp)
+    c.init(start=False)
+    yield c
+    _close(c)
+
+
 @pytest.fixture
 def rng():
     """Random numbers; the seed is shown when the test fails, and
