@@ -1,0 +1,96 @@
+/*
+ * flow.h: one direction of an exchange: bytes from one socket to another,
+ * taken out of one framing and put into another.
+ *
+ * A flow holds at most one buffer: it is read, turned where it lies, written;
+ * nothing more is read before all of it went out.  So a slow reader slows the
+ * writer, and memory is bounded.  Big bodies of known length go by splice
+ * (pipe.h) and are never seen.
+ */
+#ifndef MUSTER_FLOW_H
+#define MUSTER_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proxyd/http/buf.h"
+#include "proxyd/http/chunked.h"
+#include "proxyd/http/framing.h"
+#include "proxyd/http/pipe.h"
+#include "proxyd/http/sock.h"
+#include "proxyd/process/why.h"
+
+/* How it goes out: as it is, or in our chunks. */
+enum flow_out { FLOW_RAW, FLOW_CHUNKS };
+
+enum flow_state {
+	FLOW_OPEN,  /* more is to come from the source */
+	FLOW_ENDED, /* all was read; the rest is on its way */
+	FLOW_DONE,  /* all was written */
+};
+
+struct flow {
+	uint8_t state;
+	uint8_t in;	  /* enum framing */
+	uint8_t out;	  /* enum flow_out */
+	bool splice;	  /* may go through a pipe */
+	bool own_head;	  /* head stands in head_buf */
+	const char *head; /* goes first: a message's head */
+	size_t head_size;
+	struct buf *head_buf;
+	struct buf *buf;
+	char *data; /* to be written; mostly in buf */
+	size_t size;
+	char *rest; /* behind the end of the body */
+	size_t rest_size;
+	uint64_t left;	/* of FRAMING_LENGTH */
+	uint64_t limit; /* of payload; UINT64_MAX: none */
+	uint64_t bytes; /* payload so far */
+	struct chunked chunked;
+	struct pipe *pipe;
+};
+
+/* What a flow needs of its worker. */
+struct flow_tools {
+	struct buf_pool *bufs;
+	struct pipe_pool *pipes;
+};
+
+enum flow_result {
+	FLOW_WAITS_SRC,
+	FLOW_WAITS_DST,
+	FLOW_WAITS_TURN, /* it moved much; others first */
+	FLOW_FINISHED,
+	FLOW_CUT,	/* the source ended before the body did */
+	FLOW_SRC_ERROR, /* reset */
+	FLOW_DST_ERROR,
+	FLOW_BAD, /* no such framing: *why */
+	FLOW_TOO_LARGE,
+	FLOW_NO_MEMORY,
+};
+
+void flow_init(struct flow *, struct body_framing, enum flow_out);
+
+/* Gives back all it holds (a bytes-filled pipe is closed). */
+void flow_fini(struct flow *, struct flow_tools *);
+
+/* Puts a head before what the flow will write.  The bytes must stay until the
+ * next flow_run() returns; what is left then is kept by the flow. */
+void flow_head(struct flow *, const char *head, size_t size);
+
+/*
+ * The body's first bytes, which came with the head; they must stay until the
+ * flow is done, and have BUF_MARGIN around them for FLOW_CHUNKS.  What does
+ * not belong to the body is in rest.  FLOW_WAITS_SRC, or why not.
+ */
+enum flow_result flow_feed(struct flow *, char *data, size_t size, enum why *);
+
+/* Moves what can be moved. */
+enum flow_result flow_run(struct flow *, struct flow_tools *, struct sock *src,
+    struct sock *dst, enum why *);
+
+/* Whether bytes wait for the destination. */
+bool flow_pending(const struct flow *);
+
+#endif

@@ -1,0 +1,113 @@
+/* sock.c: see sock.h. */
+#include "proxyd/http/sock.h"
+
+#include <sys/socket.h>
+#include <errno.h>
+#include <unistd.h>
+
+int
+sock_open(struct sock *s, int fd, struct event_base *base,
+    event_callback_fn ready, void *arg)
+{
+	s->fd = fd;
+	s->readable = s->writable = s->closed = false;
+	if (event_assign(&s->ev, base, fd,
+		EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET, ready,
+		arg) == -1 ||
+	    event_add(&s->ev, NULL) == -1) {
+		close(fd);
+		s->fd = -1;
+		return -1;
+	}
+	return 0;
+}
+
+void
+sock_event(struct sock *s, short what)
+{
+	if (what & (EV_READ | EV_CLOSED))
+		s->readable = true;
+	if (what & EV_CLOSED)
+		s->closed = true;
+	if (what & EV_WRITE)
+		s->writable = true;
+}
+
+ssize_t
+sock_recv(struct sock *s, void *buf, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = recv(s->fd, buf, size, 0);
+	while (n == -1 && errno == EINTR);
+	if (n > 0) {
+		/* A short read means empty, and the next byte is a new edge;
+		 * but a FIN already told gives none. */
+		if ((size_t)n < size)
+			s->readable = s->closed;
+		return n;
+	}
+	if (n == 0) {
+		s->closed = true;
+		s->readable = false;
+		return SOCK_EOF;
+	}
+	s->readable = false;
+	return errno == EAGAIN ? SOCK_AGAIN : SOCK_ERROR;
+}
+
+ssize_t
+sock_send(struct sock *s, struct iovec *iov, int n)
+{
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)n };
+	size_t all = 0;
+	ssize_t sent;
+
+	for (int i = 0; i < n; i++)
+		all += iov[i].iov_len;
+	do
+		sent = n == 1 ?
+		    send(s->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL) :
+		    sendmsg(s->fd, &msg, MSG_NOSIGNAL);
+	while (sent == -1 && errno == EINTR);
+	if (sent == -1) {
+		s->writable = false;
+		return errno == EAGAIN ? 0 : SOCK_ERROR;
+	}
+	/* A short write has asked the kernel to tell when there is room. */
+	s->writable = (size_t)sent == all;
+	return sent;
+}
+
+void
+sock_shut(struct sock *s)
+{
+	shutdown(s->fd, SHUT_WR);
+}
+
+void
+sock_close(struct sock *s)
+{
+	if (s->fd == -1)
+		return;
+	event_del(&s->ev);
+	close(s->fd);
+	s->fd = -1;
+}
+
+void
+sock_abort(struct sock *s)
+{
+	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+
+	if (s->fd != -1)
+		setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	sock_close(s);
+}
+
+void
+sock_again(struct sock *s)
+{
+	event_active(&s->ev, EV_READ, 0);
+}

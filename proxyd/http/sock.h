@@ -1,0 +1,54 @@
+/*
+ * sock.h: a connected socket of the hot path: our own recv and sendmsg, and
+ * one edge-triggered event registered once.
+ *
+ * The kernel tells each change once, so what it told must be remembered:
+ * `readable` stays until a read comes back short or empty, `writable` until a
+ * write does.  Whoever has such a flag before him acts before he waits.
+ */
+#ifndef MUSTER_SOCK_H
+#define MUSTER_SOCK_H
+
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+struct sock {
+	int fd; /* -1: closed */
+	bool readable, writable;
+	bool closed; /* the peer's FIN is there, perhaps behind data */
+	struct event ev;
+};
+
+#define SOCK_EOF   0
+#define SOCK_AGAIN (-1)
+#define SOCK_ERROR (-2)
+
+/* Takes fd and waits for everything.  -1: no memory; fd is closed. */
+int sock_open(struct sock *, int fd, struct event_base *,
+    event_callback_fn ready, void *arg);
+
+/* Notes what an event says. */
+void sock_event(struct sock *, short what);
+
+/* Bytes read, or SOCK_*. */
+ssize_t sock_recv(struct sock *, void *, size_t);
+
+/* Bytes written (0: it is full), or SOCK_ERROR. */
+ssize_t sock_send(struct sock *, struct iovec *, int n);
+
+/* No more writes; the peer sees the end. */
+void sock_shut(struct sock *);
+
+void sock_close(struct sock *);
+/* The peer sees a reset, not an end. */
+void sock_abort(struct sock *);
+
+/* Calls `ready` again later in this loop, after others had their turn. */
+void sock_again(struct sock *);
+
+#endif
