@@ -11,6 +11,7 @@
 
 #include "clusterctl/copy.h"
 #include "clusterctl/manifest.h"
+#include "clusterctl/window.h"
 #include "common/base/io.h"
 #include "common/base/json.h"
 
@@ -33,10 +34,10 @@ enum step {
 struct pushing {
 	struct copy_part part; /* first */
 	enum step step;
-	bool into; /* DEST is a directory */
-	size_t at; /* entry */
-	int fd;	   /* of the file that is being sent; 0: none */
-	uint64_t offset;
+	bool into;	      /* DEST is a directory */
+	size_t at;	      /* entry */
+	int fd;		      /* of the file that is being sent; 0: none */
+	struct window window; /* into that file */
 };
 
 static int n_leading(const void *);
@@ -144,9 +145,14 @@ record(struct task *t, enum record_type type, const uint8_t *body, size_t size,
     void *arg, struct err *e)
 {
 	struct copy *c = arg;
+	struct pushing *own = t->own;
 	json_t *o;
 	int rv;
 
+	if (type == REC_TAKEN) {
+		window_taken(&own->window, body);
+		return drained(t, arg, e);
+	}
 	if (type != REC_REPLY) {
 		err_set(e, ERR_PROTOCOL, "it sent a record out of turn");
 		task_end(t, OUTCOME_LOST, e);
@@ -164,6 +170,7 @@ record(struct task *t, enum record_type type, const uint8_t *body, size_t size,
 static int
 take_reply(struct task *t, struct copy *c, json_t *o, struct err *e)
 {
+	const struct push *p = c->own;
 	struct pushing *own = t->own;
 
 	switch (own->step) {
@@ -172,7 +179,8 @@ take_reply(struct task *t, struct copy *c, json_t *o, struct err *e)
 	case STEP_HAVE:
 		return take_have(t, c, o, e);
 	case STEP_TAKEN:
-		own->part.sum.n_copied++;
+		if (p->manifest.entries[own->at].type == ENTRY_FILE)
+			own->part.sum.n_copied++;
 		own->at++;
 		return next(t, c, e);
 	case STEP_SEND:
@@ -267,7 +275,7 @@ send_entry(struct task *t, const struct push *p, struct err *e)
 	own->step = STEP_TAKEN;
 	if (en->type == ENTRY_FILE) {
 		own->step = STEP_SEND;
-		own->offset = 0;
+		own->window = (struct window){ 0 };
 		own->fd = open(en->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (own->fd == -1)
 			return err_errno(e, ERR_LOCAL, "cannot read %s",
@@ -291,14 +299,16 @@ send_bytes(struct task *t, struct copy *c, struct err *e)
 	struct pushing *own = t->own;
 	const struct entry *en = &p->manifest.entries[own->at];
 	char buf[PIECE];
+	size_t room;
 	ssize_t n;
 
-	while (channel_queued(t->channel) < CHANNEL_HIGH_WATER) {
-		size_t want = en->size - own->offset < sizeof(buf) ?
-		    (size_t)(en->size - own->offset) :
-		    sizeof(buf);
+	while ((room = window_room(&own->window, t->channel)) > 0) {
+		uint64_t left = en->size - own->window.sent;
+		size_t want = room < sizeof(buf) ? room : sizeof(buf);
 
-		n = pread(own->fd, buf, want, (off_t)own->offset);
+		if (left < want)
+			want = (size_t)left;
+		n = pread(own->fd, buf, want, (off_t)own->window.sent);
 		if (n == -1)
 			return err_errno(e, ERR_LOCAL, "cannot read %s",
 			    en->source);
@@ -310,7 +320,7 @@ send_bytes(struct task *t, struct copy *c, struct err *e)
 		}
 		if (task_send(t, REC_FILE, buf, (size_t)n, e) == -1)
 			return -1;
-		own->offset += (uint64_t)n;
+		own->window.sent += (uint64_t)n;
 		own->part.sum.bytes += (uint64_t)n;
 		c->sum.bytes += (uint64_t)n;
 	}

@@ -9,6 +9,9 @@
 #include "clusterctl/command.h"
 
 #define COMMANDS(X)             \
+	X(cmd_exec)             \
+	X(cmd_push)             \
+	X(cmd_pull)             \
 	X(cmd_ping)             \
 	X(cmd_show_nodes)       \
 	X(cmd_init)             \

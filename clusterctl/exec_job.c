@@ -21,7 +21,7 @@ static int take_output(struct exec *, struct task *, enum exec_stream,
     const uint8_t *, size_t, struct err *);
 static int take_exit(struct exec *, struct task *, const uint8_t *, size_t,
     struct err *);
-static void judge(struct task *, bool timed_out, double seconds);
+static void judge(struct exec *, struct task *, bool timed_out);
 static int drained(struct task *, void *, struct err *);
 static void cancel(struct task *, bool kill, void *);
 static void ended(struct task *, void *);
@@ -109,12 +109,18 @@ record(struct task *t, enum record_type type, const uint8_t *body, size_t size,
     void *arg, struct err *e)
 {
 	struct exec *x = arg;
+	struct exec_task *own = t->own;
 
 	switch (type) {
 	case REC_STDOUT:
 		return take_output(x, t, EXEC_STDOUT, body, size, e);
 	case REC_STDERR:
 		return take_output(x, t, EXEC_STDERR, body, size, e);
+	case REC_TAKEN:
+		window_taken(&own->reader.window, body);
+		return x->input != NULL ?
+		    exec_stdin_more(x->input, &own->reader, e) :
+		    0;
 	case REC_EXIT:
 		return take_exit(x, t, body, size, e);
 	default:
@@ -166,32 +172,33 @@ take_exit(struct exec *x, struct task *t, const uint8_t *body, size_t size,
 	if ((uint64_t)used > x->stdin_used)
 		x->stdin_used = (uint64_t)used;
 	json_decref(o);
-	if (sig > 0)
-		status = 128 + sig;
-	if (status > x->worst_status)
-		x->worst_status = (int)status;
-	judge(t, timed_out, own->seconds);
+	judge(x, t, timed_out);
 	return 0;
 }
 
-/* The class of a command that has finished. */
+/* The class of a command that has finished, and what -S will leave with:
+ * 128 and the number for one that died by a signal, as a shell has it. */
 static void
-judge(struct task *t, bool timed_out, double seconds)
+judge(struct exec *x, struct task *t, bool timed_out)
 {
+	int status =
+	    t->result.signal > 0 ? 128 + t->result.signal : t->result.exit;
 	char after[32];
 	struct err why;
 
 	if (timed_out) {
-		text_format_duration((int64_t)(seconds * 1000), after,
-		    sizeof(after));
+		text_format_duration(x->opts->timeout_ms, after, sizeof(after));
 		err_set(&why, ERR_TIMEOUT, "ended there after %s", after);
 		task_end(t, OUTCOME_TIMEOUT, &why);
-	} else if (fanout_interrupted(t->fanout)) {
-		task_end(t, OUTCOME_CANCELLED, NULL);
-	} else {
-		task_end(t, t->result.exit == 0 ? OUTCOME_OK : OUTCOME_FAILED,
-		    NULL);
+		return;
 	}
+	if (fanout_interrupted(t->fanout)) {
+		task_end(t, OUTCOME_CANCELLED, NULL);
+		return;
+	}
+	if (status > x->worst_status)
+		x->worst_status = status;
+	task_end(t, status == 0 ? OUTCOME_OK : OUTCOME_FAILED, NULL);
 }
 
 static int

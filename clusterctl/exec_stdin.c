@@ -93,16 +93,18 @@ exec_stdin_more(struct exec_stdin *in, struct exec_reader *r, struct err *e)
 {
 	char buf[PIECE];
 	ssize_t n = 1;
+	size_t room;
 
 	if (r->ended)
 		return 0;
-	while (channel_queued(r->task->channel) < CHANNEL_HIGH_WATER) {
-		n = read_at(in, r->offset, buf, sizeof(buf), e);
+	while ((room = window_room(&r->window, r->task->channel)) > 0) {
+		n = read_at(in, r->window.sent, buf,
+		    room < sizeof(buf) ? room : sizeof(buf), e);
 		if (n <= 0)
 			break;
 		if (task_send(r->task, REC_STDIN, buf, (size_t)n, e) == -1)
 			return -1;
-		r->offset += (uint64_t)n;
+		r->window.sent += (uint64_t)n;
 	}
 	if (n != 0 || (in->file == -1 && !in->complete))
 		return n == -1 ? -1 : 0;

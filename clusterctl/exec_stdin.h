@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 #include "clusterctl/fanout.h"
+#include "clusterctl/window.h"
 
 struct exec_stdin;
 
 /* Where one node is. */
 struct exec_reader {
-	uint64_t offset;
+	struct window window;
 	bool ended; /* EOF was sent */
 	bool joined;
 	TAILQ_ENTRY(exec_reader) link;
@@ -37,7 +38,7 @@ void exec_stdin_free(struct exec_stdin *, uint64_t used);
 /* The session is open: its node gets all from the beginning. */
 int exec_stdin_join(struct exec_stdin *, struct exec_reader *, struct task *,
     struct err *);
-/* There is room again: sends on. */
+/* There may be room again: sends on. */
 int exec_stdin_more(struct exec_stdin *, struct exec_reader *, struct err *);
 void exec_stdin_leave(struct exec_stdin *, struct exec_reader *);
 

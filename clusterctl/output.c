@@ -65,7 +65,7 @@ output_colour(enum colour c)
 void
 output_json(json_t *take)
 {
-	json_dumpf(take, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	json_dumpf(take, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	putchar('\n');
 	json_decref(take);
 }

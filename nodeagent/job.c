@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,11 +21,11 @@
 #include "nodeagent/cgroup.h"
 #include "nodeagent/proctree.h"
 
-#define CHUNK	    (32 * 1024) /* read from a child at once */
-#define POLL_MS	    20		/* how often a stopping job is looked at */
-#define LOOK_MS	    200		/* how often for zombies */
-#define KILL_MS	    1000	/* for KILL to work: D state takes longer */
-#define PTY_DRAIN_MS 200	/* for the last bytes through the terminal */
+#define CHUNK	     (32 * 1024) /* read from a child at once */
+#define POLL_MS	     20		 /* how often a stopping job is looked at */
+#define LOOK_MS	     200	 /* how often for zombies */
+#define KILL_MS	     1000	 /* for KILL to work: D state takes longer */
+#define PTY_DRAIN_MS 200	 /* for the last bytes through the terminal */
 
 enum job_state {
 	JOB_RUN,   /* the first process runs */
@@ -75,6 +77,7 @@ struct job {
 
 	enum input_state input_state;
 	int input_fd;
+	int input_rest; /* the other end of it, once ours is closed */
 	struct event *input_ready;
 	struct evbuffer *input;
 
@@ -105,6 +108,7 @@ static void stream_readable(evutil_socket_t, short, void *);
 static void stream_close(struct stream *);
 static void input_writable(evutil_socket_t, short, void *);
 static void input_write(struct job *);
+static void keep_rest(struct job *);
 static void input_close(struct job *);
 
 struct jobs *
@@ -190,9 +194,9 @@ job_start(struct jobs *js, const struct child_spec *spec, int64_t timeout_ms,
 	j->arg = arg;
 	j->keep = spec->keep;
 	j->pty = spec->pty != NULL;
-	j->input_fd = j->report = -1;
+	j->input_fd = j->input_rest = j->report = -1;
 	for (int i = 0; i < 2; i++)
-		j->streams[i] = (struct stream) { .job = j, .fd = -1 };
+		j->streams[i] = (struct stream){ .job = j, .fd = -1 };
 	cgroup_make(&j->cgroup, spec->keep);
 	placed.cgroup = &j->cgroup;
 	if (child_start(&placed, &child, e) == -1) {
@@ -213,20 +217,25 @@ job_start(struct jobs *js, const struct child_spec *spec, int64_t timeout_ms,
 	return j;
 }
 
-bool
+void
 job_input(struct job *j, const void *bytes, size_t size)
 {
 	/* What a command no longer reads is dropped, as a shell's pipe does
 	 * it. */
 	if (j->input_state != INPUT_OPEN)
-		return true;
+		return;
 	if (evbuffer_add(j->input, bytes, size) == -1) {
 		log_warn("out of memory for the input of an order");
 		input_close(j);
-		return true;
+		return;
 	}
 	input_write(j);
-	return evbuffer_get_length(j->input) == 0;
+}
+
+size_t
+job_input_kept(const struct job *j)
+{
+	return j->input != NULL ? evbuffer_get_length(j->input) : 0;
 }
 
 void
@@ -241,8 +250,7 @@ job_input_end(struct job *j)
 		return;
 	}
 	j->input_state = INPUT_ENDING;
-	if (evbuffer_get_length(j->input) == 0)
-		input_close(j);
+	input_write(j);
 }
 
 void
@@ -331,6 +339,7 @@ job_free(struct job *j)
 	input_close(j);
 	if (j->input != NULL)
 		evbuffer_free(j->input);
+	io_close(&j->input_rest);
 	if (j->timer != NULL)
 		event_free(j->timer);
 	io_close(&j->report);
@@ -351,8 +360,7 @@ job_watch(struct job *j, const struct child *c, struct err *e)
 		j->streams[i].fd = fds[i];
 	j->timer = evtimer_new(base, job_timer, j);
 	j->input = evbuffer_new();
-	j->input_ready =
-	    event_new(base, c->in, EV_WRITE, input_writable, j);
+	j->input_ready = event_new(base, c->in, EV_WRITE, input_writable, j);
 	if (j->timer == NULL || j->input == NULL || j->input_ready == NULL)
 		goto fail;
 	for (int i = 0; i < 2; i++) {
@@ -447,11 +455,12 @@ job_exited(struct job *j, int status)
 static void
 job_finish(struct job *j)
 {
+	int input = j->input_fd != -1 ? j->input_fd : j->input_rest;
 	int unread = 0;
 
 	job_move(j, JOB_DRAIN);
-	if (j->input_fd != -1 && ioctl(j->input_fd, FIONREAD, &unread) == 0 &&
-	    unread > 0 && !j->pty)
+	if (input != -1 && ioctl(input, FIONREAD, &unread) == 0 && unread > 0 &&
+	    !j->pty)
 		j->result.input_used -= (uint64_t)unread;
 	input_close(j);
 	for (int i = 0; i < 2; i++) {
@@ -518,8 +527,9 @@ stream_readable(evutil_socket_t fd, short what, void *arg)
 	if (j->state == JOB_DRAIN && (size_t)s->left < want)
 		want = (size_t)s->left;
 	n = read(fd, buf, want);
-	if (n == -1 && (errno == EINTR || (errno == EAGAIN &&
-	    (j->state != JOB_DRAIN || j->pty))))
+	if (n == -1 &&
+	    (errno == EINTR ||
+		(errno == EAGAIN && (j->state != JOB_DRAIN || j->pty))))
 		return;
 	if (n <= 0) { /* EIO is how a terminal says that all have left */
 		stream_close(s);
@@ -557,9 +567,7 @@ input_writable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	input_write(j);
-	if (j->input_state == INPUT_CLOSED ||
-	    evbuffer_get_length(j->input) == 0)
-		j->on->input_taken(j->arg);
+	j->on->input_taken(j->arg);
 }
 
 static void
@@ -583,8 +591,23 @@ input_write(struct job *j)
 		event_add(j->input_ready, NULL);
 		return;
 	}
-	if (j->input_state == INPUT_ENDING)
+	if (j->input_state == INPUT_ENDING) {
+		keep_rest(j);
 		input_close(j);
+	}
+}
+
+/* The end of input is the close of our end; through another one we see, once
+ * the process has ended, what it left unread. */
+static void
+keep_rest(struct job *j)
+{
+	char path[32];
+
+	if (j->pty || j->result.input_used == 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->input_fd);
+	j->input_rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 static void

@@ -41,7 +41,7 @@ struct job_result {
 struct job_handlers {
 	/* false: no more, until job_more() */
 	bool (*output)(enum job_stream, const uint8_t *, size_t, void *arg);
-	/* What job_input() kept is taken. */
+	/* Some of what job_input() kept is taken. */
 	void (*input_taken)(void *arg);
 	void (*ended)(const struct job_result *, void *arg);
 };
@@ -53,9 +53,9 @@ void jobs_free(struct jobs *); /* forgets those that are left */
 struct job *job_start(struct jobs *, const struct child_spec *,
     int64_t timeout_ms, const struct job_handlers *, void *arg, struct err *);
 
-/* Returns false when some of it had to be kept: no more before
- * input_taken. */
-bool job_input(struct job *, const void *bytes, size_t size);
+/* What cannot be written at once is kept, in memory. */
+void job_input(struct job *, const void *bytes, size_t size);
+size_t job_input_kept(const struct job *);
 void job_input_end(struct job *);
 void job_more(struct job *);
 void job_resize(struct job *, uint16_t rows, uint16_t columns);

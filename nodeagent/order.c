@@ -13,10 +13,14 @@ struct order {
 	const struct order_kind *kind;
 	struct session *session; /* NULL: lost */
 	struct job *job;
-	bool keep; /* goes on without its client */
+	bool keep;		 /* goes on without its client */
 	bool ended_with_session; /* the journal has its end already */
 	char id[JOURNAL_ORDER_LEN + 1];
+	uint64_t received, told; /* input: come; told the client as taken */
+	bool paused;
 };
+
+#define TAKEN_STEP (PROTO_WINDOW / 8) /* so often it is told */
 
 static void task_record(enum record_type, const uint8_t *body, size_t size,
     void *arg);
@@ -64,14 +68,14 @@ order_start(struct session *s, const struct order_kind *kind,
 }
 
 static void
-task_record(enum record_type type, const uint8_t *body, size_t size,
-    void *arg)
+task_record(enum record_type type, const uint8_t *body, size_t size, void *arg)
 {
 	struct order *o = arg;
 
 	if (type == o->kind->input) {
-		if (!job_input(o->job, body, size))
-			session_pause(o->session);
+		job_input(o->job, body, size);
+		o->received += size;
+		job_input_taken(o);
 	} else if (type == REC_EOF)
 		job_input_end(o->job);
 	else if (type == REC_SIGNAL)
@@ -98,15 +102,14 @@ task_lost(enum task_loss how, void *arg)
 	/* On the two other ways out the session has said how it ended. */
 	o->ended_with_session = how != LOST_CLIENT;
 	if (how == LOST_RIGHTS || !o->keep)
-		job_stop(o->job, how == LOST_AGENT ? JOB_AGENT_STOP :
-						     JOB_CANCEL);
+		job_stop(o->job,
+		    how == LOST_AGENT ? JOB_AGENT_STOP : JOB_CANCEL);
 	/* Nobody takes its output any more, so nothing slows it down. */
 	job_more(o->job);
 }
 
 static bool
-job_output(enum job_stream stream, const uint8_t *bytes, size_t size,
-    void *arg)
+job_output(enum job_stream stream, const uint8_t *bytes, size_t size, void *arg)
 {
 	struct order *o = arg;
 
@@ -114,13 +117,29 @@ job_output(enum job_stream stream, const uint8_t *bytes, size_t size,
 	    session_send(o->session, o->kind->output[stream], bytes, size);
 }
 
+/* Tells the client how far its input got.  One that sends more than the
+ * window is not read any more, signals and all, until it has been taken. */
 static void
 job_input_taken(void *arg)
 {
 	struct order *o = arg;
+	size_t kept = job_input_kept(o->job);
+	uint64_t taken = o->received - kept;
+	uint8_t body[8];
 
-	if (o->session != NULL)
+	if (o->session == NULL)
+		return;
+	if (kept > PROTO_WINDOW && !o->paused)
+		session_pause(o->session);
+	else if (kept <= PROTO_WINDOW && o->paused)
 		session_resume(o->session);
+	o->paused = kept > PROTO_WINDOW;
+	if (taken - o->told < TAKEN_STEP)
+		return;
+	for (int i = 0; i < 8; i++)
+		body[i] = (uint8_t)(taken >> (56 - 8 * i));
+	session_send(o->session, REC_TAKEN, body, sizeof(body));
+	o->told = taken;
 }
 
 static void

@@ -25,6 +25,7 @@ static const struct record_spec record_specs[] = {
 	[REC_EXIT]    = { "exit",    FROM_SERVER, JSON_MIN, PROTO_RECORD_MAX },
 	[REC_PING]    = { "ping",    FROM_BOTH,   0,        64               },
 	[REC_PONG]    = { "pong",    FROM_BOTH,   0,        64               },
+	[REC_TAKEN]   = { "taken",   FROM_SERVER, 8,        8                },
 };
 /* clang-format on */
 _Static_assert(nitems(record_specs) == REC_N_TYPES, "a row per record type");

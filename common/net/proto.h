@@ -23,6 +23,10 @@
 #define PROTO_HANDSHAKE_MAX 2048 /* before authentication */
 #define PROTO_HANDSHAKE_S   5
 #define PROTO_SKEW_S	    60	 /* clocks may differ by this much */
+/* A client sends at most this many bytes of STDIN or FILE beyond what was
+ * taken: so a command that does not read never fills the session, and a
+ * SIGNAL always gets through. */
+#define PROTO_WINDOW	    (1024 * 1024)
 #define PROTO_ERROR_MAX	    1700 /* an err as JSON, every byte escaped */
 
 enum record_type {
@@ -39,6 +43,8 @@ enum record_type {
 	REC_EXIT,	 /* JSON: how the command ended; ends the request */
 	REC_PING,	 /* at most 64 bytes, echoed by PONG; the channel */
 	REC_PONG,	 /* itself answers and swallows both */
+	REC_TAKEN,	 /* 8 bytes, big-endian: how many bytes of STDIN or
+			  * FILE the node has taken, in all */
 	REC_N_TYPES
 };
 
