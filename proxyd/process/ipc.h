@@ -32,9 +32,10 @@ enum ipc_type {
 	IPC_SETTINGS, /* text: the settings, as JSON */
 	IPC_FAILED,   /* number: err code; text: why there is none */
 	/* To a new master: IPC_SCOREBOARD, IPC_LISTENER, and */
-	IPC_LOCK,  /* fd */
-	IPC_ADMIN, /* fd */
-	IPC_END,   /* that was all */
+	IPC_LOCK,	     /* fd */
+	IPC_ADMIN,	     /* fd */
+	IPC_STATUS_LISTENER, /* fd; text: its address */
+	IPC_END,	     /* that was all */
 	IPC_N_TYPES
 };
 

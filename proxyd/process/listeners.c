@@ -26,7 +26,7 @@ static bool has_address(const struct listeners *, const char *text);
 static int open_socket(const char *text, bool first, int *fd, struct err *);
 static int open_tcp(const char *text, bool first, int *fd, struct err *);
 static int bind_tcp(const struct addr *, bool shared, int *fd, struct err *);
-static int open_unix(const char *path, int *fd, struct err *);
+static int open_unix(const char *path, mode_t mode, int *fd, struct err *);
 static int stale_unix(const struct sockaddr_un *);
 static void close_others(struct listeners *, const struct listeners *kept);
 
@@ -92,6 +92,14 @@ listeners_close(struct listeners *l)
 	*l = (struct listeners){ NULL, 0 };
 }
 
+int
+listener_open_private(const char *path, int *fd, struct err *e)
+{
+	return open_unix(path, 0600, fd, e) == -1 ?
+	    err_wrap(e, "socket %s", path) :
+	    0;
+}
+
 /* Adds a row: the socket of `old` if it has it, else a new one. */
 static int
 want(struct listeners *l, const struct listeners *old, const char *text,
@@ -135,8 +143,9 @@ has_address(const struct listeners *l, const char *text)
 static int
 open_socket(const char *text, bool first, int *fd, struct err *e)
 {
-	int rv = strncmp(text, "unix:", 5) == 0 ? open_unix(text + 5, fd, e) :
-						  open_tcp(text, first, fd, e);
+	int rv = strncmp(text, "unix:", 5) == 0 ?
+	    open_unix(text + 5, 0666, fd, e) :
+	    open_tcp(text, first, fd, e);
 
 	return rv == -1 ? err_wrap(e, "listen on %s", text) : 0;
 }
@@ -192,7 +201,7 @@ bind_tcp(const struct addr *a, bool shared, int *fd, struct err *e)
 
 /* A live socket is never taken away from its owner. */
 static int
-open_unix(const char *path, int *fd, struct err *e)
+open_unix(const char *path, mode_t mode, int *fd, struct err *e)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int f;
@@ -209,7 +218,7 @@ open_unix(const char *path, int *fd, struct err *e)
 		return err_errno(e, ERR_LOCAL, "no socket");
 	unlink(path);
 	if (bind(f, (struct sockaddr *)&sun, sizeof(sun)) == -1 ||
-	    chmod(path, 0666) == -1 || listen(f, BACKLOG) == -1) {
+	    chmod(path, mode) == -1 || listen(f, BACKLOG) == -1) {
 		err_errno(e, ERR_LOCAL, "cannot bind");
 		close(f);
 		return -1;

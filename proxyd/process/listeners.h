@@ -41,4 +41,7 @@ int listeners_take(struct listeners *, const char *text, int worker, int fd,
 
 void listeners_close(struct listeners *);
 
+/* A Unix socket for us alone (0600). */
+int listener_open_private(const char *path, int *fd, struct err *);
+
 #endif

@@ -24,6 +24,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/registry/settings.h"
+#include "proxyd/admin/admin.h"
 #include "proxyd/process/child.h"
 #include "proxyd/process/crew.h"
 #include "proxyd/process/health.h"
@@ -45,7 +46,7 @@ struct master {
 	const struct master_options *options;
 	enum master_state state;
 	char program[PATH_MAX]; /* what an upgrade starts */
-	int lock_fd, admin_fd;
+	int lock_fd, admin_fd;	/* admin_fd: until `admin` has it */
 	struct event_base *base;
 	struct event *signals[N_SIGNALS];
 	struct scoreboard board;
@@ -53,6 +54,8 @@ struct master {
 	struct log_writer *log;
 	struct crew *crew;
 	struct health *health;
+	struct admin *admin;
+	struct listeners status; /* until `admin` has them */
 	struct settings settings;
 	struct {
 		pid_t pid; /* 0: none runs */
@@ -69,6 +72,7 @@ struct master {
 };
 
 static int set_up(struct master *, struct err *);
+static int open_admin(struct master *, struct err *);
 static int take_place(struct master *, struct err *);
 static int take_over(struct master *, struct err *);
 static int start_follower(struct master *, struct err *);
@@ -144,8 +148,25 @@ set_up(struct master *m, struct err *e)
 	    crew_changed, m, e);
 	if (m->crew == NULL)
 		return -1;
-	m->health = health_new(m->base, &m->board, e);
-	return m->health == NULL ? -1 : 0;
+	if ((m->health = health_new(m->base, &m->board, e)) == NULL)
+		return -1;
+	return open_admin(m, e);
+}
+
+static int
+open_admin(struct master *m, struct err *e)
+{
+	char run[PATH_MAX], path[PATH_MAX];
+
+	state_path(&m->options->state, STATE_RUN, run);
+	if (io_path(path, sizeof(path), run, ADMIN_SOCKET, e) == -1)
+		return -1;
+	m->admin = admin_new(m->base, &m->board, path, m->admin_fd, e);
+	m->admin_fd = -1;
+	if (m->admin == NULL)
+		return -1;
+	admin_take_status(m->admin, &m->status);
+	return 0;
 }
 
 /* The ordinary start: be the only one here. */
@@ -174,6 +195,7 @@ take_over(struct master *m, struct err *e)
 	if (upgrade_take(&old, e) == -1)
 		return -1;
 	m->listeners = old.listeners;
+	m->status = old.status;
 	m->board = old.board;
 	m->lock_fd = old.lock_fd;
 	m->admin_fd = old.admin_fd;
@@ -191,6 +213,7 @@ tear_down(struct master *m)
 	stop_follower(m);
 	crew_free(m->crew);
 	health_free(m->health);
+	admin_free(m->admin);
 	log_writer_free(m->log);
 	listeners_close(&m->listeners);
 	if (m->board.head != NULL)
@@ -311,6 +334,7 @@ adopt_snapshot(struct master *m, int fd, int64_t revision)
 		close(fd);
 		return;
 	}
+	admin_apply(m->admin, snapshot_hold(snapshot));
 	health_apply(m->health, snapshot);
 	crew_snapshot(m->crew, fd, revision);
 	if (apply_settings(m, &e) == -1) {
@@ -337,6 +361,8 @@ apply_settings(struct master *m, struct err *e)
 	if (m->state != MASTER_STARTING &&
 	    (before != m->listeners.n || rows != m->listeners.rows))
 		crew_relisten(m->crew);
+	if (admin_status_listen(m->admin, m->settings.status_listen, e) == -1)
+		return -1;
 	return log_writer_open(m->log, m->settings.access_log, e);
 }
 
@@ -468,9 +494,10 @@ begin_upgrade(struct master *m)
 {
 	const struct legacy all = {
 		.listeners = m->listeners,
+		.status = *admin_status_listeners(m->admin),
 		.board = m->board,
 		.lock_fd = m->lock_fd,
-		.admin_fd = m->admin_fd,
+		.admin_fd = admin_socket(m->admin),
 	};
 	const char *args[] = { "proxyd", "--state", m->options->state.dir,
 		"run", "--upgrade", m->options->verbose ? "-v" : NULL, NULL };

@@ -10,6 +10,8 @@
 #include "proxyd/process/ipc.h"
 
 static int send_legacy(int fd, const struct legacy *, struct err *);
+static int send_listeners(int fd, enum ipc_type, const struct listeners *,
+    struct err *);
 static int take(struct legacy *, struct ipc_message *, struct err *);
 
 int
@@ -50,12 +52,21 @@ send_legacy(int fd, const struct legacy *l, struct err *e)
 	if (l->admin_fd != -1 &&
 	    ipc_send(fd, IPC_ADMIN, 0, l->admin_fd, NULL, e) == -1)
 		return -1;
-	for (size_t i = 0; i < l->listeners.n; i++)
-		if (ipc_send(fd, IPC_LISTENER, l->listeners.rows[i].worker,
-			l->listeners.rows[i].fd, l->listeners.rows[i].text,
-			e) == -1)
-			return -1;
+	if (send_listeners(fd, IPC_LISTENER, &l->listeners, e) == -1 ||
+	    send_listeners(fd, IPC_STATUS_LISTENER, &l->status, e) == -1)
+		return -1;
 	return ipc_send(fd, IPC_END, 0, -1, NULL, e);
+}
+
+static int
+send_listeners(int fd, enum ipc_type type, const struct listeners *l,
+    struct err *e)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (ipc_send(fd, type, l->rows[i].worker, l->rows[i].fd,
+			l->rows[i].text, e) == -1)
+			return -1;
+	return 0;
 }
 
 static int
@@ -76,6 +87,9 @@ take(struct legacy *l, struct ipc_message *m, struct err *e)
 		return 0;
 	case IPC_LISTENER:
 		return listeners_take(&l->listeners, m->text, (int)m->number,
+		    m->fd, e);
+	case IPC_STATUS_LISTENER:
+		return listeners_take(&l->status, m->text, (int)m->number,
 		    m->fd, e);
 	default:
 		io_close(&m->fd); /* a later version's: not needed here */

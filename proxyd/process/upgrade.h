@@ -13,7 +13,7 @@
 #include "proxyd/process/scoreboard.h"
 
 struct legacy {
-	struct listeners listeners;
+	struct listeners listeners, status;
 	struct scoreboard board;
 	int lock_fd, admin_fd; /* -1: none */
 };

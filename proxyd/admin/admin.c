@@ -1,0 +1,411 @@
+/* admin.c: see admin.h: the sockets, and the bytes on them. */
+#include "proxyd/admin/admin.h"
+
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "proxyd/admin/metrics.h"
+#include "proxyd/process/listeners.h"
+
+#define CONNECTIONS_MAX 64
+#define IDLE_S		30
+#define HEAD_MAX	8192
+
+enum door { DOOR_ADMIN, DOOR_STATUS };
+
+struct visit {
+	struct admin *admin;
+	enum door door;
+	struct bufferevent *bev;
+	bool closing; /* once the output is out */
+	LIST_ENTRY(visit) link;
+};
+
+struct admin {
+	struct event_base *base;
+	const struct scoreboard *board;
+	struct snapshot *snapshot; /* NULL: none yet */
+	struct rates *rates;
+	struct event *second;
+	int fd;
+	struct event *ev;
+	struct listeners status;
+	struct event **status_events; /* one a listener */
+	size_t n_status_events;
+	LIST_HEAD(, visit) visits;
+	unsigned n_visits;
+};
+
+static int watch(struct admin *, struct err *);
+static void unwatch_status(struct admin *);
+static void on_second(evutil_socket_t, short, void *);
+static void on_admin(evutil_socket_t, short, void *);
+static void on_status(evutil_socket_t, short, void *);
+static void receive(struct admin *, int fd, enum door);
+static void visit_free(struct visit *);
+static void on_read(struct bufferevent *, void *);
+static void on_written(struct bufferevent *, void *);
+static void on_event(struct bufferevent *, short, void *);
+static void read_lines(struct visit *);
+static void answer_line(struct visit *, const char *line, size_t len);
+static void read_request(struct visit *);
+static void serve(struct visit *, const char *method, const char *path);
+static void reply(struct visit *, int status, const char *type,
+    struct evbuffer *body, bool head_only);
+static struct report report_now(const struct admin *);
+
+struct admin *
+admin_new(struct event_base *base, const struct scoreboard *board,
+    const char *path, int socket_fd, struct err *e)
+{
+	struct admin *a = calloc(1, sizeof(*a));
+
+	if (a == NULL) {
+		err_set(e, ERR_LOCAL, "out of memory for the admin socket");
+		return NULL;
+	}
+	a->base = base;
+	a->board = board;
+	a->fd = socket_fd;
+	LIST_INIT(&a->visits);
+	if ((a->fd == -1 && listener_open_private(path, &a->fd, e) == -1) ||
+	    (a->rates = rates_new(board, e)) == NULL || watch(a, e) == -1) {
+		admin_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+void
+admin_free(struct admin *a)
+{
+	if (a == NULL)
+		return;
+	while (!LIST_EMPTY(&a->visits))
+		visit_free(LIST_FIRST(&a->visits));
+	unwatch_status(a);
+	listeners_close(&a->status);
+	if (a->second != NULL)
+		event_free(a->second);
+	if (a->ev != NULL)
+		event_free(a->ev);
+	rates_free(a->rates);
+	io_close(&a->fd);
+	snapshot_release(a->snapshot);
+	free(a);
+}
+
+int
+admin_socket(const struct admin *a)
+{
+	return a->fd;
+}
+
+void
+admin_apply(struct admin *a, struct snapshot *s)
+{
+	snapshot_release(a->snapshot);
+	a->snapshot = s;
+}
+
+int
+admin_status_listen(struct admin *a, const char *list, struct err *e)
+{
+	struct event **events;
+
+	if (listeners_apply(&a->status, list, 1, e) == -1)
+		return -1;
+	if ((events = calloc(a->status.n + 1, sizeof(*events))) == NULL)
+		return err_set(e, ERR_LOCAL, "out of memory for listeners");
+	unwatch_status(a);
+	a->status_events = events;
+	a->n_status_events = a->status.n;
+	for (size_t i = 0; i < a->status.n; i++) {
+		events[i] = event_new(a->base, a->status.rows[i].fd,
+		    EV_READ | EV_PERSIST, on_status, a);
+		if (events[i] == NULL || event_add(events[i], NULL) == -1)
+			return err_set(e, ERR_LOCAL,
+			    "out of memory for listeners");
+	}
+	return 0;
+}
+
+const struct listeners *
+admin_status_listeners(const struct admin *a)
+{
+	return &a->status;
+}
+
+void
+admin_take_status(struct admin *a, struct listeners *l)
+{
+	a->status = *l;
+	*l = (struct listeners){ NULL, 0 };
+}
+
+static int
+watch(struct admin *a, struct err *e)
+{
+	static const struct timeval second = { .tv_sec = 1 };
+
+	a->second = event_new(a->base, -1, EV_PERSIST, on_second, a);
+	a->ev = event_new(a->base, a->fd, EV_READ | EV_PERSIST, on_admin, a);
+	if (a->second == NULL || a->ev == NULL ||
+	    event_add(a->second, &second) == -1 || event_add(a->ev, NULL) == -1)
+		return err_set(e, ERR_LOCAL,
+		    "out of memory for the admin socket");
+	return 0;
+}
+
+static void
+unwatch_status(struct admin *a)
+{
+	for (size_t i = 0; i < a->n_status_events; i++)
+		if (a->status_events[i] != NULL)
+			event_free(a->status_events[i]);
+	free(a->status_events);
+	a->status_events = NULL;
+	a->n_status_events = 0;
+}
+
+static void
+on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct admin *a = arg;
+
+	(void)fd;
+	(void)what;
+	rates_tick(a->rates, clock_mono_ms());
+}
+
+/* ---- connections ------------------------------------------------------ */
+
+static void
+on_admin(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	receive(arg, fd, DOOR_ADMIN);
+}
+
+static void
+on_status(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	receive(arg, fd, DOOR_STATUS);
+}
+
+static void
+receive(struct admin *a, int listen_fd, enum door door)
+{
+	static const struct timeval idle = { .tv_sec = IDLE_S };
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct visit *v;
+
+	if (fd == -1)
+		return;
+	if (a->n_visits >= CONNECTIONS_MAX || a->snapshot == NULL ||
+	    (v = calloc(1, sizeof(*v))) == NULL) {
+		close(fd);
+		return;
+	}
+	v->admin = a;
+	v->door = door;
+	v->bev = bufferevent_socket_new(a->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (v->bev == NULL) {
+		close(fd);
+		free(v);
+		return;
+	}
+	LIST_INSERT_HEAD(&a->visits, v, link);
+	a->n_visits++;
+	bufferevent_setcb(v->bev, on_read, on_written, on_event, v);
+	bufferevent_setwatermark(v->bev, EV_READ, 0, HEAD_MAX);
+	bufferevent_set_timeouts(v->bev, &idle, &idle);
+	bufferevent_enable(v->bev, EV_READ | EV_WRITE);
+}
+
+static void
+visit_free(struct visit *v)
+{
+	v->admin->n_visits--;
+	LIST_REMOVE(v, link);
+	bufferevent_free(v->bev);
+	free(v);
+}
+
+static void
+on_read(struct bufferevent *bev, void *arg)
+{
+	struct visit *v = arg;
+
+	(void)bev;
+	if (v->closing)
+		return;
+	if (v->door == DOOR_ADMIN)
+		read_lines(v);
+	else
+		read_request(v);
+}
+
+static void
+on_written(struct bufferevent *bev, void *arg)
+{
+	struct visit *v = arg;
+
+	if (v->closing && evbuffer_get_length(bufferevent_get_output(bev)) == 0)
+		visit_free(v);
+}
+
+static void
+on_event(struct bufferevent *bev, short what, void *arg)
+{
+	(void)bev;
+	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT))
+		visit_free(arg);
+}
+
+/* ---- the admin socket: lines of JSON ---------------------------------- */
+
+static void
+read_lines(struct visit *v)
+{
+	struct evbuffer *in = bufferevent_get_input(v->bev);
+	size_t len;
+	char *line;
+
+	while ((line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF)) != NULL) {
+		answer_line(v, line, len);
+		free(line);
+	}
+	if (evbuffer_get_length(in) >= ADMIN_LINE_MAX) {
+		bufferevent_disable(v->bev, EV_READ);
+		evbuffer_drain(in, evbuffer_get_length(in));
+		v->closing = true;
+		answer_line(v, "", 0);
+	}
+}
+
+static void
+answer_line(struct visit *v, const char *line, size_t len)
+{
+	struct report r = report_now(v->admin);
+	struct err e;
+	json_t *request, *answer;
+	char *text;
+
+	request = json_parse_object(line, len, ADMIN_LINE_MAX, &e);
+	answer = request != NULL ?
+	    admin_answer(&r, request) :
+	    json_pack("{s:b s:i s:s}", "ok", 0, "code", e.code, "text", e.text);
+	json_decref(request);
+	text = answer != NULL ? json_dumps(answer, JSON_COMPACT) : NULL;
+	json_decref(answer);
+	if (text != NULL)
+		evbuffer_add_printf(bufferevent_get_output(v->bev), "%s\n",
+		    text);
+	free(text);
+}
+
+/* ---- the status listener: one GET a connection ------------------------ */
+
+static void
+read_request(struct visit *v)
+{
+	struct evbuffer *in = bufferevent_get_input(v->bev);
+	struct evbuffer_ptr end = evbuffer_search(in, "\r\n\r\n", 4, NULL);
+	char line[256], method[8], path[128];
+	ev_ssize_t n;
+
+	if (end.pos == -1) {
+		if (evbuffer_get_length(in) >= HEAD_MAX)
+			reply(v, 431, "text/plain", NULL, false);
+		return;
+	}
+	n = evbuffer_copyout(in, line, sizeof(line) - 1);
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
+	if (sscanf(line, "%7[A-Z] %127s HTTP/1.", method, path) == 2)
+		serve(v, method, path);
+	else
+		reply(v, 400, "text/plain", NULL, false);
+}
+
+static void
+serve(struct visit *v, const char *method, const char *path)
+{
+	struct report r = report_now(v->admin);
+	struct evbuffer *body;
+	bool head = strcmp(method, "HEAD") == 0;
+	struct err e;
+	json_t *request, *o;
+	char *text;
+
+	if (!head && strcmp(method, "GET") != 0) {
+		reply(v, 405, "text/plain", NULL, false);
+		return;
+	}
+	if ((body = evbuffer_new()) == NULL) {
+		reply(v, 503, "text/plain", NULL, false);
+		return;
+	}
+	if (strcmp(path, "/metrics") == 0) {
+		if (metrics_write(&r, body, &e) == 0)
+			reply(v, 200, "text/plain; version=0.0.4", body, head);
+		else
+			reply(v, 503, "text/plain", NULL, head);
+	} else if (strcmp(path, "/status.json") == 0) {
+		request = json_pack("{s:s}", "ask", "status");
+		o = admin_answer(&r, request);
+		text = o != NULL ? json_dumps(o, JSON_INDENT(1)) : NULL;
+		json_decref(request);
+		json_decref(o);
+		if (text != NULL)
+			evbuffer_add_printf(body, "%s\n", text);
+		reply(v, text != NULL ? 200 : 503, "application/json", body,
+		    head);
+		free(text);
+	} else {
+		reply(v, 404, "text/plain", NULL, head);
+	}
+	evbuffer_free(body);
+}
+
+static void
+reply(struct visit *v, int status, const char *type, struct evbuffer *body,
+    bool head_only)
+{
+	struct evbuffer *out = bufferevent_get_output(v->bev);
+
+	bufferevent_disable(v->bev, EV_READ);
+	v->closing = true;
+	evbuffer_add_printf(out,
+	    "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+	    "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
+	    status, status == 200 ? "OK" : "Refused", type,
+	    body != NULL ? evbuffer_get_length(body) : 0);
+	if (body != NULL && !head_only)
+		evbuffer_add_buffer(out, body);
+}
+
+static struct report
+report_now(const struct admin *a)
+{
+	return (struct report){
+		.board = a->board,
+		.snapshot = a->snapshot,
+		.rates = a->rates,
+		.now_ms = clock_mono_ms(),
+	};
+}

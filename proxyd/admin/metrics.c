@@ -1,0 +1,187 @@
+/*
+ * metrics.c: see metrics.h.
+ *
+ * Each metric is a row of a table: its name, type, help, and the field of
+ * report.h's JSON that it shows; so both speak of the same numbers.
+ */
+#include "proxyd/admin/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/io.h"
+
+struct metric {
+	const char *name, *type, *help;
+	const char *field;
+	double scale;
+};
+
+/* clang-format off */
+static const struct metric node_metrics[] = {
+	{ "muster_node_active", "gauge", "Requests a node works on.", "active", 1 },
+	{ "muster_node_requests_total", "counter", "Requests given to a node.", "total", 1 },
+	{ "muster_node_failures_total", "counter", "Requests a node failed.", "failed", 1 },
+	{ "muster_node_retries_total", "counter", "Requests sent on to another node.", "retried", 1 },
+	{ "muster_node_connects_total", "counter", "Connections opened to a node.", "connects", 1 },
+	{ "muster_node_received_bytes_total", "counter", "Bytes from a node.", "bytes_in", 1 },
+	{ "muster_node_sent_bytes_total", "counter", "Bytes to a node.", "bytes_out", 1 },
+	{ "muster_node_latency_seconds", "gauge", "Moving average to the first byte.", "latency_us", 1e-6 },
+	{ "muster_node_latency_p99_seconds", "gauge", "99 of 100 first bytes came within.", "p99_us", 1e-6 },
+};
+static const struct metric worker_metrics[] = {
+	{ "muster_worker_clients", "gauge", "Client connections.", "clients", 1 },
+	{ "muster_worker_tunnels", "gauge", "Open tunnels (WebSocket).", "tunnels", 1 },
+	{ "muster_worker_node_connections", "gauge", "Connections to nodes.", "node_connections", 1 },
+	{ "muster_worker_queued", "gauge", "Requests that wait for a node.", "queued", 1 },
+	{ "muster_worker_accepted_total", "counter", "Client connections taken.", "accepted", 1 },
+	{ "muster_worker_requests_total", "counter", "Requests.", "requests", 1 },
+	{ "muster_worker_log_dropped_total", "counter", "Log lines lost to a slow disk.", "log_dropped", 1 },
+	{ "muster_worker_cpu_seconds_total", "counter", "CPU time.", "cpu_s", 1 },
+	{ "muster_worker_resident_bytes", "gauge", "Resident memory.", "rss_kb", 1024 },
+};
+static const struct metric site_metrics[] = {
+	{ "muster_site_requests_total", "counter", "Requests for a site.", "requests", 1 },
+	{ "muster_site_received_bytes_total", "counter", "Bytes from its clients.", "bytes_in", 1 },
+	{ "muster_site_sent_bytes_total", "counter", "Bytes to its clients.", "bytes_out", 1 },
+	{ "muster_site_node_seconds_total", "counter", "Time nodes spent on it.", "node_us", 1e-6 },
+	{ "muster_site_errors_total", "counter", "Answers 5xx.", "s5xx", 1 },
+};
+/* clang-format on */
+
+static void write_group(struct evbuffer *, const struct metric *, size_t n,
+    json_t *rows, const char *const *labels);
+static void write_sample(struct evbuffer *, const struct metric *, json_t *row,
+    const char *const *labels);
+static void write_up(struct evbuffer *, json_t *nodes);
+static void write_label(struct evbuffer *, const char *name, json_t *value);
+static void fold_rest(json_t *sites);
+static void add_field(json_t *sum, json_t *row, const char *field);
+
+int
+metrics_write(const struct report *r, struct evbuffer *out, struct err *e)
+{
+	static const char *const node_labels[] = { "node", "role", NULL };
+	static const char *const worker_labels[] = { "pid", NULL };
+	static const char *const site_labels[] = { "site", "owner", NULL };
+	json_t *nodes = report_nodes(r), *workers = report_workers(r);
+	json_t *sites = report_sites(r, 0);
+	int rv = 0;
+
+	if (nodes == NULL || workers == NULL || sites == NULL) {
+		rv = err_set(e, ERR_LOCAL, "out of memory for metrics");
+		goto out;
+	}
+	fold_rest(sites);
+	write_up(out, nodes);
+	write_group(out, node_metrics, nitems(node_metrics), nodes,
+	    node_labels);
+	write_group(out, worker_metrics, nitems(worker_metrics), workers,
+	    worker_labels);
+	write_group(out, site_metrics, nitems(site_metrics), sites,
+	    site_labels);
+out:
+	json_decref(nodes);
+	json_decref(workers);
+	json_decref(sites);
+	return rv;
+}
+
+static void
+write_up(struct evbuffer *out, json_t *nodes)
+{
+	static const char *const labels[] = { "node", "role", "state", NULL };
+	static const struct metric up = { "muster_node_up", "gauge",
+		"Whether a node gets requests.", "up", 1 };
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (nodes, i, row) {
+		const char *state =
+		    json_string_value(json_object_get(row, "state"));
+
+		json_object_set_new(row, "up",
+		    json_integer(state != NULL && strcmp(state, "up") == 0));
+	}
+	write_group(out, &up, 1, nodes, labels);
+}
+
+static void
+write_group(struct evbuffer *out, const struct metric *metrics, size_t n,
+    json_t *rows, const char *const *labels)
+{
+	json_t *row;
+	size_t j;
+
+	for (size_t i = 0; i < n; i++) {
+		evbuffer_add_printf(out, "# HELP %s %s\n# TYPE %s %s\n",
+		    metrics[i].name, metrics[i].help, metrics[i].name,
+		    metrics[i].type);
+		json_array_foreach (rows, j, row)
+			write_sample(out, &metrics[i], row, labels);
+	}
+}
+
+static void
+write_sample(struct evbuffer *out, const struct metric *m, json_t *row,
+    const char *const *labels)
+{
+	json_t *value = json_object_get(row, m->field);
+
+	if (value == NULL)
+		return;
+	evbuffer_add_printf(out, "%s{", m->name);
+	for (size_t i = 0; labels[i] != NULL; i++) {
+		if (i > 0)
+			evbuffer_add(out, ",", 1);
+		write_label(out, labels[i], json_object_get(row, labels[i]));
+	}
+	evbuffer_add_printf(out, "} %.15g\n",
+	    json_number_value(value) * m->scale);
+}
+
+/* Names are checked where they enter, so that none needs an escape; an owner
+ * may hold any printable byte. */
+static void
+write_label(struct evbuffer *out, const char *name, json_t *value)
+{
+	if (json_is_integer(value)) {
+		evbuffer_add_printf(out, "%s=\"%lld\"", name,
+		    (long long)json_integer_value(value));
+		return;
+	}
+	evbuffer_add_printf(out, "%s=\"", name);
+	for (const char *p = json_is_string(value) ? json_string_value(value) :
+						     "";
+	     *p != '\0'; p++)
+		evbuffer_add_printf(out,
+		    *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+	evbuffer_add(out, "\"", 1);
+}
+
+/* The rows come busiest first. */
+static void
+fold_rest(json_t *sites)
+{
+	json_t *other, *row;
+
+	if (json_array_size(sites) <= METRICS_SITES)
+		return;
+	other = json_pack("{s:s s:s}", "site", "other", "owner", "");
+	for (size_t n = json_array_size(sites); n > METRICS_SITES; n--) {
+		row = json_array_get(sites, n - 1);
+		for (size_t i = 0; i < nitems(site_metrics); i++)
+			add_field(other, row, site_metrics[i].field);
+		json_array_remove(sites, n - 1);
+	}
+	json_array_append_new(sites, other);
+}
+
+static void
+add_field(json_t *sum, json_t *row, const char *field)
+{
+	json_int_t n = json_integer_value(json_object_get(sum, field)) +
+	    json_integer_value(json_object_get(row, field));
+
+	json_object_set_new(sum, field, json_integer(n));
+}

@@ -1,0 +1,286 @@
+/* report.c: see report.h. */
+#include "proxyd/admin/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "proxyd/balance/balance.h"
+
+/* An account with what names it. */
+struct ranked {
+	const struct snap_site *site;
+	uint32_t row;
+	uint64_t requests;
+};
+
+static json_t *node_row(const struct report *, const struct snap_role *,
+    const struct snap_node *);
+static json_t *worker_row(const struct report *, const struct sb_worker *);
+static void add_usage(json_t *, pid_t);
+static json_t *account_row(const struct report *, const struct ranked *,
+    bool owner);
+static json_t *ranking(const struct report *, size_t top, bool owner);
+static size_t collect(const struct report *, struct ranked *, bool owner);
+static int by_requests(const void *, const void *);
+static int by_row(const void *, const void *);
+static const char *text(const struct report *, struct snap_text);
+
+json_t *
+report_nodes(const struct report *r)
+{
+	json_t *out = json_array();
+
+	for (uint32_t i = 0; i < r->snapshot->head->n_roles; i++) {
+		const struct snap_role *role = snapshot_role(r->snapshot, i);
+
+		for (uint32_t j = 0; j < role->n_nodes; j++)
+			json_array_append_new(out,
+			    node_row(r, role,
+				snapshot_node(r->snapshot,
+				    role->first_node + j)));
+	}
+	return out;
+}
+
+json_t *
+report_workers(const struct report *r)
+{
+	uint32_t n = atomic_load(&r->board->head->used_slots);
+	json_t *out = json_array();
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sb_worker *w = sb_worker(r->board, i);
+
+		if (atomic_load(&w->state) != SB_FREE)
+			json_array_append_new(out, worker_row(r, w));
+	}
+	return out;
+}
+
+json_t *
+report_sites(const struct report *r, size_t top)
+{
+	return ranking(r, top, false);
+}
+
+json_t *
+report_owners(const struct report *r, size_t top)
+{
+	return ranking(r, top, true);
+}
+
+const char *
+report_state(const struct report *r, const struct snap_node *n, enum why *why)
+{
+	const struct sb_target *t = sb_target(r->board, n->target);
+
+	if (balance_usable(n, t, r->now_ms, why)) {
+		*why = (enum why)atomic_load(&t->why);
+		return "up";
+	}
+	switch (*why) {
+	case WHY_ADMIN_DRAIN:
+		return "drain";
+	case WHY_ADMIN_MAINTENANCE:
+		return "maintenance";
+	case WHY_EJECTED:
+		*why = (enum why)atomic_load(&t->why);
+		return "ejected";
+	default:
+		*why = (enum why)atomic_load(&t->why);
+		return "down";
+	}
+}
+
+static json_t *
+node_row(const struct report *r, const struct snap_role *role,
+    const struct snap_node *n)
+{
+	struct sb_target *t = sb_target(r->board, n->target);
+	struct sb_target *queue = sb_target(r->board, role->target);
+	uint64_t steps[SB_LATENCY_STEPS];
+	int64_t since = atomic_load(&t->since_ms);
+	char addr[ADDR_TEXT_MAX];
+	const char *state;
+	enum why why;
+
+	for (size_t i = 0; i < SB_LATENCY_STEPS; i++)
+		steps[i] = atomic_load(&t->steps[i]);
+	addr_format(&n->addr, addr);
+	state = report_state(r, n, &why);
+	return json_pack("{s:s s:s s:s s:s s:s s:I s:I s:I s:I s:I s:I s:I "
+			 "s:f s:f s:I s:I s:I s:I s:I s:I}",
+	    "node", text(r, n->name), "role", text(r, role->name), "address",
+	    addr, "state", state, "why", why_word(why), "since_ms",
+	    (json_int_t)(since != 0 ? r->now_ms - since : 0), "active",
+	    (json_int_t)sb_active(r->board, t->active), "queued",
+	    (json_int_t)sb_active(r->board, queue->active), "total",
+	    (json_int_t)atomic_load(&t->total), "failed",
+	    (json_int_t)atomic_load(&t->failed), "retried",
+	    (json_int_t)atomic_load(&t->retried), "connects",
+	    (json_int_t)atomic_load(&t->connects), "requests_s",
+	    rates_requests(r->rates, n->target), "connects_s",
+	    rates_connects(r->rates, n->target), "latency_us",
+	    (json_int_t)atomic_load(&t->average_us), "p99_us",
+	    (json_int_t)sb_percentile(steps, 99), "bytes_in",
+	    (json_int_t)atomic_load(&t->bytes_in), "bytes_out",
+	    (json_int_t)atomic_load(&t->bytes_out), "weight",
+	    (json_int_t)n->weight, "maxconn", (json_int_t)n->maxconn);
+}
+
+static json_t *
+worker_row(const struct report *r, const struct sb_worker *w)
+{
+	static const char *const states[] = {
+		[SB_FREE] = "free",
+		[SB_STARTING] = "starting",
+		[SB_SERVING] = "serving",
+		[SB_DRAINING] = "draining",
+	};
+	pid_t pid = atomic_load(&w->pid);
+	json_t *row =
+	    json_pack("{s:i s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+		"pid", (int)pid, "state", states[atomic_load(&w->state) & 3],
+		"since_ms",
+		(json_int_t)(r->now_ms - atomic_load(&w->started_ms)),
+		"silent_ms", (json_int_t)(r->now_ms - atomic_load(&w->beat_ms)),
+		"clients", (json_int_t)atomic_load(&w->clients), "idle",
+		(json_int_t)atomic_load(&w->idle), "tunnels",
+		(json_int_t)atomic_load(&w->tunnels), "node_connections",
+		(json_int_t)atomic_load(&w->node_conns), "queued",
+		(json_int_t)atomic_load(&w->queued), "accepted",
+		(json_int_t)atomic_load(&w->accepted), "requests",
+		(json_int_t)atomic_load(&w->requests), "log_dropped",
+		(json_int_t)atomic_load(&w->log_dropped), "revision",
+		(json_int_t)atomic_load(&w->revision));
+
+	if (row != NULL)
+		add_usage(row, pid);
+	return row;
+}
+
+/* CPU seconds and resident memory, from proc(5); left out when it is gone. */
+static void
+add_usage(json_t *row, pid_t pid)
+{
+	unsigned long user, system;
+	long pages;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if ((f = fopen(path, "re")) == NULL)
+		return;
+	/* The name may hold spaces and ')': ours holds neither. */
+	if (fscanf(f,
+		"%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+		"%lu %lu %*d %*d %*d %*d %*d %*d %*u %*u %ld",
+		&user, &system, &pages) == 3) {
+		json_object_set_new(row, "cpu_s",
+		    json_real((double)(user + system) /
+			(double)sysconf(_SC_CLK_TCK)));
+		json_object_set_new(row, "rss_kb",
+		    json_integer(pages * (sysconf(_SC_PAGESIZE) / 1024)));
+	}
+	fclose(f);
+}
+
+static json_t *
+ranking(const struct report *r, size_t top, bool owner)
+{
+	size_t n = r->snapshot->head->n_sites;
+	struct ranked *rows = calloc(n + 1, sizeof(*rows));
+	json_t *out = json_array();
+
+	if (rows == NULL) {
+		json_decref(out);
+		return NULL;
+	}
+	n = collect(r, rows, owner);
+	qsort(rows, n, sizeof(*rows), by_requests);
+	for (size_t i = 0; i < n && (top == 0 || i < top); i++)
+		json_array_append_new(out, account_row(r, &rows[i], owner));
+	free(rows);
+	return out;
+}
+
+/* One entry an account: many sites share an owner's. */
+static size_t
+collect(const struct report *r, struct ranked *rows, bool owner)
+{
+	size_t n = 0, kept = 0;
+
+	for (uint32_t i = 0; i < r->snapshot->head->n_sites; i++) {
+		const struct snap_site *s = snapshot_site(r->snapshot, i);
+		uint32_t row = owner ? s->owner_account : s->account;
+
+		if (row == SB_NONE)
+			continue;
+		rows[n++] = (struct ranked){ .site = s,
+			.row = row,
+			.requests =
+			    atomic_load(&sb_account(r->board, row)->requests) };
+	}
+	if (!owner)
+		return n;
+	qsort(rows, n, sizeof(*rows), by_row);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || rows[kept - 1].row != rows[i].row)
+			rows[kept++] = rows[i];
+	return kept;
+}
+
+static json_t *
+account_row(const struct report *r, const struct ranked *a, bool owner)
+{
+	struct sb_account *acc = sb_account(r->board, a->row);
+	json_t *row = owner ?
+	    json_pack("{s:s}", "owner", text(r, a->site->owner)) :
+	    json_pack("{s:s s:s s:b}", "site", text(r, a->site->name), "owner",
+		text(r, a->site->owner), "enabled",
+		!(a->site->flags & SNAP_SITE_DISABLED));
+	json_t *counters =
+	    json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+		"requests", (json_int_t)a->requests, "active",
+		(json_int_t)sb_active(r->board, acc->active), "bytes_in",
+		(json_int_t)atomic_load(&acc->bytes_in), "bytes_out",
+		(json_int_t)atomic_load(&acc->bytes_out), "node_us",
+		(json_int_t)atomic_load(&acc->node_us), "tunnels",
+		(json_int_t)atomic_load(&acc->connections), "s2xx",
+		(json_int_t)atomic_load(&acc->status[2]), "s3xx",
+		(json_int_t)atomic_load(&acc->status[3]), "s4xx",
+		(json_int_t)atomic_load(&acc->status[4]), "s5xx",
+		(json_int_t)atomic_load(&acc->status[5]), "aborted",
+		(json_int_t)atomic_load(&acc->status[0]));
+
+	json_object_update(row, counters);
+	json_decref(counters);
+	return row;
+}
+
+static int
+by_requests(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->requests != y->requests)
+		return x->requests < y->requests ? 1 : -1;
+	return by_row(a, b);
+}
+
+static int
+by_row(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static const char *
+text(const struct report *r, struct snap_text t)
+{
+	return snapshot_text(r->snapshot, t);
+}
