@@ -85,7 +85,7 @@ noise_start(struct noise_handshake *h, enum noise_pattern pattern,
 		    strlen(name));
 	memcpy(h->ck, h->hash, sizeof(h->ck));
 	mix_hash(h, prologue, prologue_size);
-	if (h->initiator)
+	if (responder_key != NULL)
 		memcpy(h->rs, responder_key, sizeof(h->rs));
 	mix_hash(h, h->initiator ? h->rs : h->s.public, NOISE_KEY_SIZE);
 }
