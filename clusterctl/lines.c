@@ -139,14 +139,13 @@ static int
 find_edits(const struct middle *mid, struct trace *t)
 {
 	for (ptrdiff_t d = 0; d <= LINES_EDITS; d++) {
-		size_t n_places = (size_t)((d + 1) * (d + 1));
 		ptrdiff_t *reach, *last, *here;
 
 		/* Grows by doubling: d = 0, 1, 2, 4, 8, ... */
 		if ((d & (d - 1)) == 0) {
-			n_places = (size_t)((2 * d + 1) * (2 * d + 1));
-			reach =
-			    reallocarray(t->reach, n_places, sizeof(*reach));
+			size_t n = (size_t)((2 * d + 1) * (2 * d + 1));
+
+			reach = reallocarray(t->reach, n, sizeof(*reach));
 			if (reach == NULL)
 				return -1;
 			t->reach = reach;

@@ -337,7 +337,7 @@ ask(const struct state *state, const char *request, char *answer,
 {
 	char dir[PATH_MAX], path[PATH_MAX];
 	size_t len = 0;
-	ssize_t n;
+	ssize_t n = 0;
 	int fd;
 
 	if (io_path(path, sizeof(path), state_path(state, STATE_RUN, dir),
@@ -348,14 +348,15 @@ ask(const struct state *state, const char *request, char *answer,
 		    "no agent runs with the state directory %s (start it: "
 		    "systemctl start muster-nodeagent, or nodeagent run)",
 		    state->dir);
-	if (io_write_n(fd, request, strlen(request)) == -1)
-		len = 0;
-	else
-		while (len < size - 1 &&
-		    (n = read(fd, answer + len, size - 1 - len)) > 0 &&
-		    memchr(answer + len, '\n', (size_t)n) == NULL)
+	if (io_write_n(fd, request, strlen(request)) == 0)
+		do
 			len += (size_t)n;
+		while (len < size - 1 && memchr(answer, '\n', len) == NULL &&
+		    (n = read(fd, answer + len, size - 1 - len)) > 0);
 	close(fd);
+	answer[len] = '\0';
+	if (len == 0)
+		return err_set(e, ERR_UNREACHABLE, "the agent did not answer");
 	return 0;
 }
 

@@ -288,7 +288,7 @@ static int
 make_plain(struct nodeset *s)
 {
 	struct catalog *t = &s->catalog;
-	size_t n = t->n;
+	size_t n;
 
 	if (t->n_touching == 0)
 		return 0;

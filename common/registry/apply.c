@@ -1,11 +1,12 @@
 /* apply.c: a registry made to match a JSON text; see export.h. */
+#include "common/registry/apply.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/io.h"
 #include "common/base/json.h"
-#include "common/registry/apply.h"
 #include "common/registry/export.h"
 #include "common/registry/operators.h"
 #include "common/registry/record.h"

@@ -1,4 +1,6 @@
 /* join.c: a token redeemed: who is admitted, as what; see tokens.h. */
+#include "common/registry/join.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +8,6 @@
 
 #include "common/base/clock.h"
 #include "common/registry/db.h"
-#include "common/registry/join.h"
 #include "common/registry/tokens.h"
 
 /* What became of an earlier join with the same token and key. */

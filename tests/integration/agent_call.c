@@ -124,7 +124,7 @@ parse(int argc, char **argv, struct state *state)
 			call.stall = true;
 			break;
 		case 'g':
-			call.signal = atoi(optarg);
+			call.signal = (int)strtol(optarg, NULL, 10);
 			break;
 		default:
 			exit(2);

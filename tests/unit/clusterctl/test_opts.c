@@ -9,6 +9,7 @@
 #include "clusterctl/opts.h"
 #include "common/base/io.h"
 
+#define LINE_MAX_LEN 200
 #define WORDS_MAX 12
 
 struct values {
@@ -87,7 +88,7 @@ parse(const char *line, struct values *v, char *text, char **argv, int *n_args,
 		o.n_leading = n_leading;
 		o.opts = v;
 	}
-	strcpy(text, line);
+	snprintf(text, LINE_MAX_LEN, "%s", line);
 	for (char *w = strtok_r(text, " ", &save); w != NULL;
 	     w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
@@ -98,7 +99,7 @@ static void
 values_are_taken(void **state)
 {
 	struct values v = { .leading = -1 };
-	char text[200], *argv[WORDS_MAX];
+	char text[LINE_MAX_LEN], *argv[WORDS_MAX];
 	struct err e;
 	int n;
 
@@ -142,7 +143,7 @@ options_end(void **state)
 	(void)state;
 	for (size_t i = 0; i < nitems(cases); i++) {
 		struct values v = { .leading = cases[i].leading };
-		char text[200], *argv[WORDS_MAX];
+		char text[LINE_MAX_LEN], *argv[WORDS_MAX];
 		int n;
 
 		assert_int_equal(parse(cases[i].line, &v, text, argv, &n, &e),
@@ -175,7 +176,7 @@ mistakes_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < nitems(cases); i++) {
 		struct values v = { .leading = -1 };
-		char text[200], *argv[WORDS_MAX];
+		char text[LINE_MAX_LEN], *argv[WORDS_MAX];
 		int n, rv = parse(cases[i].line, &v, text, argv, &n, &e);
 
 		if (cases[i].says == NULL)
@@ -191,7 +192,7 @@ static void
 names_may_be_cut(void **state)
 {
 	struct values v = { .leading = -1 };
-	char text[200], *argv[WORDS_MAX];
+	char text[LINE_MAX_LEN], *argv[WORDS_MAX];
 	struct err e;
 	int n;
 
@@ -208,7 +209,7 @@ static void
 hooks_decide(void **state)
 {
 	struct values v = { .leading = -1 };
-	char text[200], *argv[WORDS_MAX];
+	char text[LINE_MAX_LEN], *argv[WORDS_MAX];
 	struct err e;
 	int n;
 
