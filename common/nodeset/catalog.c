@@ -14,8 +14,11 @@ static int wait_for_settle(struct entry *, struct grid *);
 static int merge_waiting(struct entry *);
 static void drop_empty(struct catalog *);
 static void reindex(struct catalog *);
-static size_t slot(const struct catalog *, const char *pattern);
-static uint64_t hash(const char *text);
+static struct slot *find_slot(const struct catalog *, const char *pattern,
+    uint32_t hash);
+static struct slot *free_slot(const struct catalog *, uint32_t hash);
+static uint32_t hash_of(const char *text);
+static bool sorted(const struct catalog *);
 static int by_pattern(const void *, const void *);
 
 void
@@ -38,12 +41,12 @@ catalog_fini(struct catalog *t)
 struct entry *
 catalog_find(const struct catalog *t, const char *pattern)
 {
-	size_t i;
+	const struct slot *slot;
 
 	if (t->n == 0)
 		return NULL;
-	i = t->index[slot(t, pattern)];
-	return i > 0 ? &t->v[i - 1] : NULL;
+	slot = find_slot(t, pattern, hash_of(pattern));
+	return slot->entry > 0 ? &t->v[slot->entry - 1] : NULL;
 }
 
 int
@@ -72,7 +75,7 @@ catalog_settle(struct catalog *t)
 		if (t->v[i].waiting != NULL && merge_waiting(&t->v[i]) == -1)
 			return -1;
 	drop_empty(t);
-	if (t->n > 1)
+	if (!sorted(t))
 		qsort(t->v, t->n, sizeof(t->v[0]), by_pattern);
 	reindex(t);
 	t->settled = true;
@@ -98,9 +101,10 @@ make(struct catalog *t, const char *pattern)
 	if ((copy = strdup(pattern)) == NULL)
 		return NULL;
 	en = &t->v[t->n];
-	*en =
-	    (struct entry){ .pattern = copy, .touches = pattern_touches(copy) };
-	t->index[slot(t, pattern)] = (uint32_t)++t->n;
+	*en = (struct entry){ .pattern = copy,
+		.hash = hash_of(copy),
+		.touches = pattern_touches(copy) };
+	*free_slot(t, en->hash) = (struct slot){ en->hash, (uint32_t)++t->n };
 	t->n_touching += en->touches;
 	t->settled = false;
 	return en;
@@ -112,7 +116,7 @@ grow(struct catalog *t)
 {
 	size_t size = t->size == 0 ? 4 : t->size * 2;
 	struct entry *v;
-	uint32_t *index;
+	struct slot *index;
 
 	if ((v = reallocarray(t->v, size, sizeof(*v))) == NULL)
 		return -1;
@@ -204,30 +208,51 @@ reindex(struct catalog *t)
 	if (t->index_size > 0)
 		memset(t->index, 0, t->index_size * sizeof(t->index[0]));
 	for (size_t i = 0; i < t->n; i++)
-		t->index[slot(t, t->v[i].pattern)] = (uint32_t)(i + 1);
+		*free_slot(t, t->v[i].hash) =
+		    (struct slot){ t->v[i].hash, (uint32_t)(i + 1) };
 }
 
-/* The place in the index of a pattern, or the free one where it belongs. */
-static size_t
-slot(const struct catalog *t, const char *pattern)
+/* The slot of a pattern, or the free one where it belongs. */
+static struct slot *
+find_slot(const struct catalog *t, const char *pattern, uint32_t hash)
 {
-	size_t i = hash(pattern) & (t->index_size - 1);
+	size_t i = hash & (t->index_size - 1);
 
-	while (t->index[i] != 0 &&
-	    strcmp(t->v[t->index[i] - 1].pattern, pattern) != 0)
+	while (t->index[i].entry != 0 &&
+	    (t->index[i].hash != hash ||
+		strcmp(t->v[t->index[i].entry - 1].pattern, pattern) != 0))
 		i = (i + 1) & (t->index_size - 1);
-	return i;
+	return &t->index[i];
 }
 
-/* FNV-1a. */
-static uint64_t
-hash(const char *text)
+static struct slot *
+free_slot(const struct catalog *t, uint32_t hash)
+{
+	size_t i = hash & (t->index_size - 1);
+
+	while (t->index[i].entry != 0)
+		i = (i + 1) & (t->index_size - 1);
+	return &t->index[i];
+}
+
+/* FNV-1a, folded. */
+static uint32_t
+hash_of(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325;
 
 	for (; *text != '\0'; text++)
 		h = (h ^ (unsigned char)*text) * 0x100000001b3;
-	return h;
+	return (uint32_t)(h ^ h >> 32);
+}
+
+static bool
+sorted(const struct catalog *t)
+{
+	for (size_t i = 1; i < t->n; i++)
+		if (by_pattern(&t->v[i - 1], &t->v[i]) > 0)
+			return false;
+	return true;
 }
 
 static int

@@ -18,7 +18,14 @@ struct entry {
 	char *pattern;	       /* see pattern.h */
 	struct grid *grid;     /* NULL in a settled catalog: no names */
 	struct grid **waiting; /* NULL in a settled catalog */
+	uint32_t hash;	       /* of the pattern */
 	bool touches;	       /* pattern_touches() */
+};
+
+/* A place in the hash table of patterns. */
+struct slot {
+	uint32_t hash;
+	uint32_t entry; /* in v, plus 1; 0: free */
 };
 
 struct catalog {
@@ -26,7 +33,7 @@ struct catalog {
 	size_t n;
 	size_t size;
 	size_t n_touching; /* entries with ->touches */
-	uint32_t *index;   /* hash of pattern -> place in v, plus 1 */
+	struct slot *index;
 	size_t index_size; /* 0 or a power of 2 */
 	bool settled;
 };
