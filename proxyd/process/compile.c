@@ -26,6 +26,7 @@ struct compiled_role {
 struct compile {
 	struct snapshot_plan *plan;
 	struct scoreboard *board;
+	struct row_use *use;
 	const struct settings *settings;
 	struct compiled_role *roles;
 	size_t n_roles;
@@ -46,14 +47,19 @@ static void set_check(struct snap_role *, const struct health *);
 static char *read_page(const struct site *);
 
 int
-compile_snapshot(struct source *s, struct scoreboard *board, int64_t revision,
-    struct settings *settings, int *fd, struct err *e)
+compile_snapshot(struct source *s, struct scoreboard *board,
+    struct row_use *use, int64_t revision, struct settings *settings, int *fd,
+    struct err *e)
 {
-	struct compile c = { .board = board, .settings = settings, .e = e };
+	struct compile c = { .board = board,
+		.use = use,
+		.settings = settings,
+		.e = e };
 	int rv = -1;
 
 	if (source_begin(s, e) == -1)
 		return -1;
+	row_use_begin(use);
 	if ((c.plan = plan_new(revision, e)) != NULL &&
 	    source_settings(s, settings, e) == 0 && add_settings(&c) == 0 &&
 	    source_each_role(s, add_role, &c, e) == 0 &&
@@ -149,6 +155,7 @@ add_role(const struct role *r, void *arg)
 	row->maxconn = r->maxconn;
 	out.r.id = row->id;
 	out.r.target = sb_target_row(c->board, 0, row->id);
+	row_use_target(c->use, out.r.target);
 	out.r.queue_max = (uint32_t)r->queue;
 	out.r.queue_ms = (uint32_t)r->queue_timeout_ms;
 	out.r.slow_start_ms = (uint32_t)r->slow_start_ms;
@@ -198,6 +205,7 @@ add_node_in_role(struct compile *c, const struct node *n,
 	if (out.n.target == SB_NONE)
 		return err_set(c->e, ERR_LOCAL,
 		    "the scoreboard has no room for node %s", n->name);
+	row_use_target(c->use, out.n.target);
 	out.n.weight = (uint32_t)n->weight;
 	out.n.maxconn =
 	    (uint32_t)(n->maxconn != 0 ? n->maxconn : role->maxconn);
@@ -233,6 +241,8 @@ add_site(const struct site *site, void *arg)
 	if (*site->owner != '\0')
 		out.s.owner_account =
 		    sb_account_row(c->board, SB_OWNER, compile_id(site->owner));
+	row_use_account(c->use, out.s.account);
+	row_use_account(c->use, out.s.owner_account);
 	rv = plan_site(c->plan, &out, &index, c->e);
 	free(page);
 	if (rv == -1 || add_hosts(c, index, site) == -1)

@@ -1,7 +1,9 @@
 /* follower.c: see follower.h. */
 #include "proxyd/process/follower.h"
 
+#include <limits.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/log.h"
+#include "proxyd/process/accounts.h"
 #include "proxyd/process/compile.h"
 #include "proxyd/process/ipc.h"
 #include "proxyd/process/scoreboard.h"
@@ -21,12 +24,18 @@
 struct follower {
 	struct source *source;
 	struct scoreboard board;
+	struct row_use *use;
+	char accounts[PATH_MAX];
+	int64_t saved_ms;
 	int64_t revision; /* handed over; -1: none */
 	char complaint[240];
 };
 
-static int receive_scoreboard(struct follower *, struct err *);
+static int receive_scoreboard(struct follower *, bool *fresh, struct err *);
 static int follow(struct follower *, struct err *);
+static int restore(struct follower *, const struct state *, bool fresh,
+    struct err *);
+static void save(struct follower *, bool now);
 static int hand_over(struct follower *, int64_t revision, struct err *);
 static int send_settings(const struct settings *, struct err *);
 static void complain(struct follower *, const struct err *);
@@ -38,11 +47,13 @@ follower_run(const struct state *st)
 	struct follower f = { .revision = -1, .board.fd = -1 };
 	struct err e;
 	int64_t wait_ms = 0;
+	bool fresh = false;
 
 	if (nice(10) == -1)
 		log_debug("the follower keeps its priority");
 	if ((f.source = source_new(st, &e)) == NULL ||
-	    receive_scoreboard(&f, &e) == -1) {
+	    receive_scoreboard(&f, &fresh, &e) == -1 ||
+	    restore(&f, st, fresh, &e) == -1) {
 		log_error("%s", e.text);
 		return err_exit_status(e.code);
 	}
@@ -51,24 +62,56 @@ follower_run(const struct state *st)
 
 		if (follow(&f, &e) == -1)
 			complain(&f, &e);
+		else
+			row_use_sweep(f.use, f.revision);
+		save(&f, false);
 		wait_ms = (clock_mono_ms() - start) * COMPILE_REST;
 		if (wait_ms > REST_MAX_MS)
 			wait_ms = REST_MAX_MS;
 		if (wait_ms < POLL_MS)
 			wait_ms = POLL_MS;
 	}
+	save(&f, true);
 	source_free(f.source);
+	row_use_free(f.use);
 	return 0;
 }
 
 static int
-receive_scoreboard(struct follower *f, struct err *e)
+receive_scoreboard(struct follower *f, bool *fresh, struct err *e)
 {
 	struct ipc_message m;
 
 	if (ipc_recv(IPC_CHILD_FD, &m, e) != 1 || m.type != IPC_SCOREBOARD)
 		return err_set(e, ERR_LOCAL, "the follower got no scoreboard");
+	*fresh = m.number != 0;
 	return scoreboard_map(&f->board, m.fd, e);
+}
+
+/* Counters of old are added once, to a scoreboard that is new. */
+static int
+restore(struct follower *f, const struct state *st, bool fresh, struct err *e)
+{
+	if ((f->use = row_use_new(&f->board, e)) == NULL ||
+	    io_path(f->accounts, sizeof(f->accounts), st->dir, "proxy-accounts",
+		e) == -1)
+		return -1;
+	f->saved_ms = clock_mono_ms();
+	if (fresh && accounts_restore(&f->board, f->accounts, e) == -1)
+		log_warn("%s", e->text);
+	return 0;
+}
+
+static void
+save(struct follower *f, bool now)
+{
+	struct err e;
+
+	if (!now && clock_mono_ms() - f->saved_ms < ACCOUNTS_EVERY_MS)
+		return;
+	f->saved_ms = clock_mono_ms();
+	if (accounts_save(&f->board, f->accounts, &e) == -1)
+		log_warn("counters of sites: %s", e.text);
 }
 
 static int
@@ -95,8 +138,8 @@ hand_over(struct follower *f, int64_t revision, struct err *e)
 	struct settings settings;
 	int fd, rv;
 
-	if (compile_snapshot(f->source, &f->board, revision, &settings, &fd,
-		e) == -1)
+	if (compile_snapshot(f->source, &f->board, f->use, revision, &settings,
+		&fd, e) == -1)
 		return -1;
 	rv = send_settings(&settings, e);
 	if (rv == 0)

@@ -50,6 +50,7 @@ struct master {
 	struct event_base *base;
 	struct event *signals[N_SIGNALS];
 	struct scoreboard board;
+	bool fresh_board; /* its counters are still to be restored */
 	struct listeners listeners;
 	struct log_writer *log;
 	struct crew *crew;
@@ -181,6 +182,7 @@ take_place(struct master *m, struct err *e)
 	    io_path(path, sizeof(path), run, "proxyd.lock", e) == -1 ||
 	    daemon_lock(path, &m->lock_fd, e) == -1)
 		return -1;
+	m->fresh_board = true;
 	return scoreboard_create(&m->board,
 	    slots > MAX_SLOTS ? slots : MAX_SLOTS, MAX_TARGETS, MAX_ACCOUNTS,
 	    e);
@@ -201,6 +203,7 @@ take_over(struct master *m, struct err *e)
 	m->admin_fd = old.admin_fd;
 	if (m->board.head != NULL)
 		return 0;
+	m->fresh_board = true;
 	return scoreboard_create(&m->board, MAX_SLOTS, MAX_TARGETS,
 	    MAX_ACCOUNTS, e);
 }
@@ -240,6 +243,8 @@ start_follower(struct master *m, struct err *e)
 	const char *args[] = { "proxyd", "--state", m->options->state.dir,
 		"follower", m->options->verbose ? "-v" : NULL, NULL };
 
+	bool fresh;
+
 	if (child_start(NULL, args, &m->follower.pid, &m->follower.fd, e) == -1)
 		return -1;
 	m->follower.readable = event_new(m->base, m->follower.fd,
@@ -247,8 +252,10 @@ start_follower(struct master *m, struct err *e)
 	if (m->follower.readable == NULL ||
 	    event_add(m->follower.readable, NULL) == -1)
 		return err_set(e, ERR_LOCAL, "out of memory for the follower");
-	return ipc_send(m->follower.fd, IPC_SCOREBOARD, 0, m->board.fd, NULL,
-	    e);
+	fresh = m->fresh_board;
+	m->fresh_board = false;
+	return ipc_send(m->follower.fd, IPC_SCOREBOARD, fresh, m->board.fd,
+	    NULL, e);
 }
 
 /* It ends when its socket does. */
