@@ -9,6 +9,7 @@
 
 #include "clusterctl/json_text.h"
 #include "clusterctl/load.h"
+#include "clusterctl/output.h"
 #include "clusterctl/upkeep.h"
 #include "clusterctl/xalloc.h"
 #include "common/base/clock.h"
@@ -40,6 +41,7 @@ static int need_registry(struct context *, struct err *);
 static int need_view(struct context *, struct err *);
 static int need_cluster(struct context *, struct err *);
 static int need_operator(struct context *, struct err *);
+static int fall_back(struct context *, struct err *);
 static int open_roster(struct context *, struct err *);
 static int open_registry(struct context *, enum registry_mode, struct err *);
 static int refuse_change(struct context *, struct err *);
@@ -240,9 +242,26 @@ need_view(struct context *cx, struct err *e)
 {
 	if (cx->registry != NULL)
 		return 0;
-	if (state_has(&cx->state, STATE_REGISTRY))
-		return open_registry(cx, REGISTRY_READ, e);
-	return open_roster(cx, e);
+	if (!state_has(&cx->state, STATE_REGISTRY))
+		return open_roster(cx, e);
+	if (open_registry(cx, REGISTRY_READ, e) == 0)
+		return 0;
+	return fall_back(cx, e);
+}
+
+/* A full disk or a damaged registry stops changes, not orders. */
+static int
+fall_back(struct context *cx, struct err *e)
+{
+	struct err why = *e;
+
+	if (!state_has(&cx->state, STATE_ROSTER) || open_roster(cx, e) == -1) {
+		*e = why;
+		return -1;
+	}
+	output_note("%s; going by the roster, revision %lld", why.text,
+	    (long long)roster_revision(cx->roster));
+	return 0;
 }
 
 static int
