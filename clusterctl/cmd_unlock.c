@@ -54,7 +54,7 @@ run_unlock(struct context *cx, const void *opts, int argc, char **argv,
 	if (passphrase_read(o->passphrase_fd, false, passphrase, e) == -1)
 		return -1;
 	answer = localagent_ask(context_state(cx),
-	    json_pack("{s:s,s:s}", "verb", "unlock", "passphrase", passphrase),
+	    json_pack("{s:s,s:s}", "do", "unlock", "passphrase", passphrase),
 	    e);
 	secret_wipe(passphrase, sizeof(passphrase));
 	if (answer == NULL)

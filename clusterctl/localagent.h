@@ -1,8 +1,8 @@
 /*
  * localagent.h: the agent of this machine, through run/nodeagent.sock below
- * the state directory.  One line each way: a request, {"verb": "unlock",
- * "passphrase": ...}, and its answer, {"status": "unlocked"} or, as in an
- * ERROR record, {"code", "word", "text"}.
+ * the state directory.  One line each way: a request such as {"do":
+ * "unlock", "passphrase": ...}, and its answer or, as in an ERROR record,
+ * {"code", "word", "text"}.
  */
 #ifndef CLUSTERCTL_LOCALAGENT_H
 #define CLUSTERCTL_LOCALAGENT_H
