@@ -15,6 +15,7 @@
 
 struct nodeset_opts {
 	const char *separator;
+	bool roles;
 };
 
 static const struct opt nodeset_rows[] = {
@@ -23,8 +24,21 @@ static const struct opt nodeset_rows[] = {
 	    .type = OPT_TEXT,
 	    .arg = "TEXT",
 	    .offset = offsetof(struct nodeset_opts, separator),
-	    .help = "between names (expand: newline) or parts (fold: comma); "
-		    "knows \\n and \\t" },
+	    .help = "between names (newline); knows \\n and \\t" },
+};
+
+static const struct opt fold_rows[] = {
+	{ .name = "separator",
+	    .letter = 'S',
+	    .type = OPT_TEXT,
+	    .arg = "TEXT",
+	    .offset = offsetof(struct nodeset_opts, separator),
+	    .help = "between parts (comma); knows \\n and \\t" },
+	{ .name = "roles",
+	    .letter = 'r',
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct nodeset_opts, roles),
+	    .help = "write @role where all nodes of a role are in the set" },
 };
 
 static int run_expand(struct context *, const void *, int, char **,
@@ -34,6 +48,8 @@ static int run_count(struct context *, const void *, int, char **,
     struct err *);
 static int read_set(struct context *, int argc, char **argv, struct nodeset **,
     struct err *);
+static int fold_roles(struct context *, const struct nodeset *,
+    const char *separator, char **folded, struct err *);
 static void print_names(const struct nodeset *, const char *separator);
 static json_t *names_json(const struct nodeset *);
 static char *unescape(const char *text);
@@ -60,12 +76,12 @@ const struct command cmd_nodeset_expand = {
 
 const struct command cmd_nodeset_fold = {
 	.name = "nodeset fold",
-	.usage = "[-S TEXT] SET...|-",
+	.usage = "[-r] [-S TEXT] SET...|-",
 	.summary = "names as one short node set",
 	.about = ABOUT,
 	.examples = "  clusterctl nodes | clusterctl nodeset fold -\n",
 	.section = SECTION_SELF,
-	OPTS_OF(nodeset_rows, struct nodeset_opts),
+	OPTS_OF(fold_rows, struct nodeset_opts),
 	.min_args = 1,
 	.max_args = ANY_NUMBER,
 	.run = run_fold,
@@ -125,7 +141,10 @@ run_fold(struct context *cx, const void *opts, int argc, char **argv,
 	if (read_set(cx, argc, argv, &set, e) == -1)
 		return -1;
 	separator = unescape(o->separator != NULL ? o->separator : ",");
-	rv = nodeset_fold(set, separator, &folded, e);
+	if (o->roles)
+		rv = fold_roles(cx, set, separator, &folded, e);
+	else
+		rv = nodeset_fold(set, separator, &folded, e);
 	if (rv == 0) {
 		if (output_is_json())
 			output_json(json_pack("{s:s,s:I}", "set", folded,
@@ -136,6 +155,29 @@ run_fold(struct context *cx, const void *opts, int argc, char **argv,
 	}
 	free(separator);
 	nodeset_free(set);
+	return rv;
+}
+
+static int
+fold_roles(struct context *cx, const struct nodeset *set, const char *separator,
+    char **folded, struct err *e)
+{
+	struct nodeset_resolver known;
+	const struct directory *d;
+	const char **roles;
+	size_t n;
+	int rv;
+
+	if (context_need(cx, NEEDS_CLUSTER, e) == -1)
+		return -1;
+	d = context_directory(cx);
+	known = directory_resolver(d);
+	n = directory_n_roles(d);
+	roles = xcalloc(n, sizeof(*roles));
+	for (size_t i = 0; i < n; i++)
+		roles[i] = directory_role_at(d, i);
+	rv = nodeset_fold_roles(set, &known, roles, n, separator, folded, e);
+	free(roles);
 	return rv;
 }
 

@@ -86,6 +86,13 @@ bool nodeset_has(const struct nodeset *, const char *name);
 int nodeset_fold(const struct nodeset *, const char *sep, char **text,
     struct err *);
 
+/* The same with @role for each of n roles whose nodes are all in the set:
+ * the one with the most nodes first, none that shares a node with one
+ * before. */
+int nodeset_fold_roles(const struct nodeset *, const struct nodeset_resolver *,
+    const char *const *roles, size_t n, const char *sep, char **text,
+    struct err *);
+
 /*
  * Names one by one, in natural order.  Storage is the caller's, nothing to
  * free; the set must not change meanwhile.  The returned name is valid until

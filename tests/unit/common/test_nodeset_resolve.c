@@ -222,6 +222,40 @@ filters_10001_hosts(void **state)
 	expect(&big, "@*&n[5-9999/5000],n7", "n[5,7,5005]");
 }
 
+/* C15 */
+static void
+folds_into_roles(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "example[4-5]", "@mds" },
+		{ "example[4-9]", "@io" },
+		{ "example[4-9,12]", "@io,example12" },
+		{ "example[4-8]", "@mds,example[6-8]" },
+		{ "node[0-29]", "@chassis[1-3]" },
+		{ "node[0-9,20-29],example[6-9],x", "@chassis[1,3],@oss,x" },
+		{ "web1", "web1" },
+		{ "", "" },
+	};
+	const char *names[nitems(roles)];
+
+	(void)state;
+	for (size_t i = 0; i < nitems(roles); i++)
+		names[i] = roles[i].role;
+	for (size_t i = 0; i < nitems(rows); i++) {
+		struct nodeset *s;
+		struct err e;
+		char *text;
+
+		assert_int_equal(nodeset_parse(rows[i][0], NULL, &s, &e), 0);
+		assert_int_equal(nodeset_fold_roles(s, &cluster, names,
+				     nitems(names), ",", &text, &e),
+		    0);
+		assert_string_equal(text, rows[i][1]);
+		free(text);
+		nodeset_free(s);
+	}
+}
+
 int
 main(void)
 {
@@ -231,6 +265,7 @@ main(void)
 		cmocka_unit_test(unknown_may_be_allowed),
 		cmocka_unit_test(asks_for_all_nodes_once),
 		cmocka_unit_test(filters_10001_hosts),
+		cmocka_unit_test(folds_into_roles),
 	};
 
 	return cmocka_run_group_tests_name("nodeset_resolve", tests, NULL,
