@@ -44,7 +44,7 @@ static const struct {
 	{ "SITE", "site" },
 	{ "KEY", "key" },
 	{ "OPERATOR", "operator" },
-	{ "COMMAND", "command" },
+	{ "TOPIC", "command" },
 	{ "FILE", "file" },
 	{ "DEST", "file" },
 	{ "DIR", "file" },
@@ -55,7 +55,7 @@ static const struct {
 static const char common_part[] =
     "_clusterctl_walk()\n"
     "{\n"
-    "\tcommand= state= waits= options= values= kinds=command\n"
+    "\tcommand= state= waits= flags= values= kinds=command\n"
     "\t_clusterctl_table\n"
     "\twhile [ $# -gt 0 ]; do\n"
     "\t\tif [ -n \"$waits\" ]; then\n"
@@ -95,7 +95,7 @@ static const char common_part[] =
     "\t\tcut -f 1 ;;\n"
     "\toperator) \"$program\" ${state:+--state} ${state:+\"$state\"} \\\n"
     "\t\toperator list | cut -f 1 ;;\n"
-    "\tcommand) echo \"$commands\" ;;\n"
+    "\tcommand) echo \"$_clusterctl_commands\" ;;\n"
     "\tof|file|-) ;;\n"
     "\t*) echo \"$1\" ;;\n"
     "\tesac 2>/dev/null\n"
@@ -105,11 +105,11 @@ static const char bash_part[] =
     "_clusterctl()\n"
     "{\n"
     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]}\n"
-    "\tlocal command state waits options values kinds kind base\n"
+    "\tlocal command state waits flags values kinds kind base\n"
     "\t_clusterctl_walk \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"\n"
     "\tCOMPREPLY=()\n"
     "\tif [ -z \"$waits\" ] && [ \"${cur:0:1}\" = - ]; then\n"
-    "\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
+    "\t\tCOMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
     "\t\treturn\n"
     "\tfi\n"
     "\tfor kind in $kinds; do\n"
@@ -127,10 +127,10 @@ static const char zsh_part[] =
     "{\n"
     "\tsetopt localoptions shwordsplit\n"
     "\tlocal cur=${words[CURRENT]} program=${words[1]}\n"
-    "\tlocal command state waits options values kinds kind base\n"
+    "\tlocal command state waits flags values kinds kind base\n"
     "\t_clusterctl_walk \"${(@)words[2,CURRENT-1]}\"\n"
     "\tif [[ -z $waits && $cur = -* ]]; then\n"
-    "\t\tcompadd -- $options\n"
+    "\t\tcompadd -- $flags\n"
     "\t\treturn\n"
     "\tfi\n"
     "\tfor kind in $kinds; do\n"
@@ -173,7 +173,7 @@ print_commands(void)
 {
 	const struct command *c;
 
-	fputs("commands='", stdout);
+	fputs("_clusterctl_commands='", stdout);
 	for (size_t i = 0; (c = command_at(i)) != NULL; i++)
 		if (is_first_of_family(i))
 			printf("%s%.*s", i > 0 ? " " : "",
@@ -181,7 +181,7 @@ print_commands(void)
 	puts("'");
 }
 
-/* options: all of them.  values: those with one, as OPTION:KIND.  kinds: what
+/* flags: all options.  values: those with one, as OPTION:KIND.  kinds: what
  * an argument may be; "of" marks a family, whose second words follow. */
 static void
 print_table(void)
@@ -195,13 +195,14 @@ print_table(void)
 		print_command(c);
 		if (c->name[len] == '\0' || !is_first_of_family(i))
 			continue;
-		printf("\t%.*s) options= values= kinds='of", (int)len, c->name);
+		printf("\t%.*s) flags= values= kinds='of", (int)len, c->name);
 		for (size_t j = i; (other = command_at(j)) != NULL; j++)
 			if (strncmp(other->name, c->name, len + 1) == 0)
 				printf("%s", other->name + len);
 		puts("' ;;");
 	}
-	puts("\tesac\n\toptions=\"$options --help --json --no-color --state "
+	puts("\t'') ;;\n\t*) flags= values= kinds= ;;");
+	puts("\tesac\n\tflags=\"$flags --help --json --no-color --state "
 	     "--verbose\"\n\tvalues=\"$values --state:file\"\n}");
 }
 
@@ -210,7 +211,7 @@ print_command(const struct command *c)
 {
 	const struct opt_set *set;
 
-	printf("\t'%s')\n\t\toptions='", c->name);
+	printf("\t'%s')\n\t\tflags='", c->name);
 	for (size_t i = 0; (set = command_set(c, i)) != NULL; i++)
 		print_options(set);
 	fputs("'\n\t\tvalues='", stdout);

@@ -26,7 +26,7 @@ static void help_command(const struct command *);
 
 const struct command cmd_help = {
 	.name = "help",
-	.usage = "[COMMAND]",
+	.usage = "[TOPIC]",
 	.summary = "all commands, or one of them in full",
 	.section = SECTION_SELF,
 	.max_args = 2,

@@ -40,7 +40,7 @@ static void show(const struct option *, const struct settings *);
 
 const struct command cmd_set = {
 	.name = "set",
-	.usage = "KEY VALUE... | KEY --reset",
+	.usage = "KEY VALUE...|--reset",
 	.summary = "change a setting; running programs follow it",
 	.about = "Several values make a list.  clusterctl get --all shows "
 		 "every setting.\n",
