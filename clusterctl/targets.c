@@ -117,10 +117,9 @@ take_n(void *into, struct opt_word *w, struct err *e)
 	struct target_opts *o = into;
 
 	if (targets_given(o) || w->n_args > 0) {
-		if (w->attached)
-			return 0; /* -nq: a bundle of flags goes on */
 		o->no_stdin = true;
-		o->behind_n = w->value;
+		if (!w->attached) /* -nq is a bundle of flags */
+			o->behind_n = w->value;
 		return 0;
 	}
 	if (w->value == NULL)
