@@ -23,10 +23,10 @@ struct tail {
 	uint64_t seq;
 	char hash[AUDIT_HASH_HEX + 1];
 	off_t file_size;
+	bool open; /* the file does not end with a newline */
 	/* What is behind the last good line, with the newline that ends it or
 	 * will end it. */
 	size_t torn_size;
-	bool torn_open; /* no newline yet */
 	char torn_hash[AUDIT_HASH_HEX + 1];
 };
 
@@ -116,10 +116,13 @@ find_tail(const char *path, int fd, struct tail *t, struct err *e)
 static int
 scan_tail(const char *path, char *buf, size_t n, struct tail *t, struct err *e)
 {
-	size_t end = n; /* of the line looked at, before its newline */
-	size_t good = 0;
+	size_t good = 0, end;
 
 	memcpy(t->hash, audit_no_hash, sizeof(t->hash));
+	/* A line that lacks nothing but its newline is a good one. */
+	if ((t->open = n > 0 && buf[n - 1] != '\n'))
+		buf[n++] = '\n';
+	end = n;
 	while (end > 0) {
 		const char *newline = memrchr(buf, '\n', end), *start;
 		const char *prev;
@@ -139,14 +142,11 @@ scan_tail(const char *path, char *buf, size_t n, struct tail *t, struct err *e)
 			break;
 		}
 	}
-	if (good == 0 && t->file_size > (off_t)n)
+	if (good == 0 && t->file_size > TAIL_SIZE)
 		return err_set(e, ERR_CORRUPT,
 		    "audit log %s is damaged at its end; look at it with "
 		    "clusterctl audit --verify and move it away",
 		    path);
-	t->torn_open = n > good && buf[n - 1] != '\n';
-	if (t->torn_open)
-		buf[n++] = '\n';
 	t->torn_size = n - good;
 	audit_hash(buf + good, t->torn_size, t->torn_hash);
 	return 0;
@@ -175,7 +175,7 @@ write_lines(const char *path, int fd, struct tail *t, json_t *fields,
 	if ((line = make_line(t, fields, &line_len)) == NULL ||
 	    (all = malloc(1 + healing_len + line_len)) == NULL)
 		goto nomem;
-	if (t->torn_open)
+	if (t->open)
 		all[n++] = '\n';
 	if (healing != NULL)
 		memcpy(all + n, healing, healing_len);
