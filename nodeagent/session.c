@@ -24,6 +24,8 @@ enum session_state {
 
 #define TO(state) (1U << (state))
 
+#define PROBE_MAX_S 32
+
 static const struct {
 	const char *name;
 	unsigned next;
@@ -50,6 +52,8 @@ struct session {
 	uint64_t id;
 	enum session_state state;
 	struct event *limit;
+	struct event *probe; /* pending: we read nothing from the peer */
+	int probe_s;	     /* until the next one */
 
 	const struct verb *verb; /* of the request under way */
 	const struct task_ops *task; /* NULL: answered at once */
@@ -64,6 +68,8 @@ static void channel_drained(struct channel *, void *arg);
 static void channel_closed(struct channel *, const struct err *, void *arg);
 static void log_refusal(const struct session *, const struct err *);
 static void session_overdue(evutil_socket_t, short, void *);
+static void session_probe(evutil_socket_t, short, void *);
+static void session_arm_probe(struct session *);
 static void session_move(struct session *, enum session_state,
     const char *why);
 static void session_request(struct session *, const uint8_t *body,
@@ -90,8 +96,9 @@ session_new(struct agent *a, int fd, const struct addr *from,
 	struct err e = { 0 };
 
 	if (s == NULL ||
-	    (s->limit = evtimer_new(a->base, session_overdue, s)) == NULL) {
-		free(s);
+	    (s->limit = evtimer_new(a->base, session_overdue, s)) == NULL ||
+	    (s->probe = evtimer_new(a->base, session_probe, s)) == NULL) {
+		session_free(s);
 		io_close(&fd);
 		return NULL;
 	}
@@ -245,12 +252,15 @@ void
 session_pause(struct session *s)
 {
 	channel_pause(s->channel);
+	s->probe_s = 1;
+	session_arm_probe(s);
 }
 
 void
 session_resume(struct session *s)
 {
 	channel_resume(s->channel);
+	evtimer_del(s->probe);
 }
 
 static void
@@ -339,6 +349,36 @@ session_overdue(evutil_socket_t fd, short what, void *arg)
 	channel_close(s->channel);
 }
 
+/*
+ * While the peer's data fills our window, its end cannot reach us: the FIN
+ * waits behind the data.  A byte to a socket that nobody holds any more
+ * comes back as a reset.
+ */
+static void
+session_probe(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+	struct err e;
+
+	(void)fd;
+	(void)what;
+	if (channel_send(s->channel, REC_PING, NULL, 0, &e) == -1)
+		channel_abort(s->channel, &e);
+	else
+		session_arm_probe(s);
+}
+
+/* Seldom and seldomer: the peer may be busy for days. */
+static void
+session_arm_probe(struct session *s)
+{
+	struct timeval next = { .tv_sec = s->probe_s };
+
+	evtimer_add(s->probe, &next);
+	if (s->probe_s < PROBE_MAX_S)
+		s->probe_s *= 2;
+}
+
 /* The only place where a session changes its state. */
 static void
 session_move(struct session *s, enum session_state to, const char *why)
@@ -350,6 +390,8 @@ session_move(struct session *s, enum session_state to, const char *why)
 	    session_states[s->state].name, session_states[to].name, why);
 	s->state = to;
 	evtimer_del(s->limit);
+	if (to == SESSION_LEAVING || to == SESSION_DEAD)
+		evtimer_del(s->probe);
 	if (limit.tv_sec > 0)
 		evtimer_add(s->limit, &limit);
 }
@@ -427,7 +469,7 @@ session_done(struct session *s)
 	s->task = NULL;
 	s->verb = NULL;
 	/* A task may have been slowing the peer down. */
-	channel_resume(s->channel);
+	session_resume(s);
 	session_move(s, SESSION_READY, "answered");
 }
 
@@ -436,6 +478,9 @@ session_free(struct session *s)
 {
 	if (s->list != NULL)
 		TAILQ_REMOVE(s->list, s, link);
-	event_free(s->limit);
+	if (s->limit != NULL)
+		event_free(s->limit);
+	if (s->probe != NULL)
+		event_free(s->probe);
 	free(s);
 }

@@ -5,8 +5,8 @@
  *   agent_call [options] STATE NODE REQUEST...
  *
  * Sends each REQUEST (JSON) after the answer to the one before, and prints
- * each record as a line of JSON: {"record","json"} or {"record","data"}; then
- * {"closed": why}.  NODE is a name in the roster of STATE.
+ * each record as a line of JSON: {"record","json"} or {"record","data"}, with
+ * "size" in place of bytes that are no UTF-8.  NODE is a name in the roster of STATE.
  *
  *   -a node|operator    whose certificate (default: operator)
  *   -m KIND,GRANTS,TTL  one of our own making, signed with the authority key
@@ -216,12 +216,17 @@ record(struct channel *ch, enum record_type type, const uint8_t *body,
 	bool ends = type == REC_REPLY || type == REC_ERROR ||
 	    type == REC_EXIT;
 	uint8_t sig = (uint8_t)call.signal;
+	json_t *data;
 	struct err e;
 
 	(void)arg;
-	show(names[type], ends ? "json" : "data",
-	    ends ? json_loadb((const char *)body, size, 0, NULL) :
-		   json_stringn((const char *)body, size));
+	if (ends)
+		show(names[type], "json",
+		    json_loadb((const char *)body, size, 0, NULL));
+	else if ((data = json_stringn((const char *)body, size)) != NULL)
+		show(names[type], "data", data);
+	else
+		show(names[type], "size", json_integer((json_int_t)size));
 	if (ends) {
 		call.answered = true;
 		send_next();
