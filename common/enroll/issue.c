@@ -58,7 +58,7 @@ issue_operator(struct registry *r, const char *name,
 	if (op.until_s != 0 && op.until_s <= now_s)
 		return err_set(e, ERR_EXPIRED,
 		    "the grants of operator %s have ended (on a master: "
-		    "clusterctl operator add %s --ttl ...)",
+		    "clusterctl operator set %s --ttl ...)",
 		    name, name);
 	name_and_key(&c, name, key);
 	c.not_after_s = now_s + set.operator_cert_ms / 1000;
