@@ -1,7 +1,7 @@
 /* main.c: clusterctl: understand the command line, open what the command
  * needs, run it, leave with its exit status. */
-#include <stdlib.h>
 #include <sys/stat.h>
+#include <stdlib.h>
 
 #include "clusterctl/command.h"
 #include "clusterctl/context.h"
@@ -10,7 +10,8 @@
 #include "common/base/log.h"
 #include "common/base/secret.h"
 
-static int perform(const struct invocation *, const char *typed);
+static int serve(int argc, char **argv, const char *typed, struct err *);
+static int perform(const struct invocation *, const char *typed, struct err *);
 static int help(const struct invocation *);
 
 int
@@ -18,46 +19,52 @@ main(int argc, char **argv)
 {
 	char *typed = context_quote(argc - 1, argv + 1);
 	mode_t mask = umask(077);
-	struct invocation inv;
 	struct err e;
-	int status;
+	int status = -1;
 
 	daemon_prepare();
 	umask(mask); /* what pull and --outdir write is the operator's */
 	output_open(false, false);
-	if (secret_init(&e) == -1 ||
-	    command_parse(&inv, argc - 1, argv + 1, &e) == -1) {
+	if (secret_init(&e) == 0)
+		status = serve(argc - 1, argv + 1, typed, &e);
+	if (status == -1) {
 		output_error(&e);
-		return err_exit_status(e.code);
+		status = err_exit_status(e.code);
 	}
-	output_open(inv.global.json, inv.global.no_color);
-	log_open("clusterctl",
-	    inv.global.verbose > 1     ? LOG_LVL_DEBUG :
-		inv.global.verbose > 0 ? LOG_LVL_INFO :
-					 LOG_LVL_WARN);
-	if (inv.command == NULL || inv.global.help)
-		status = help(&inv);
-	else
-		status = perform(&inv, typed);
-	free(inv.opts);
 	free(typed);
 	return output_close(status);
 }
 
 static int
-perform(const struct invocation *inv, const char *typed)
+serve(int argc, char **argv, const char *typed, struct err *e)
+{
+	struct invocation inv;
+	int status;
+
+	status = command_parse(&inv, argc, argv, e);
+	if (status == 0) {
+		output_open(inv.global.json, inv.global.no_color);
+		log_open("clusterctl",
+		    inv.global.verbose > 1     ? LOG_LVL_DEBUG :
+			inv.global.verbose > 0 ? LOG_LVL_INFO :
+						 LOG_LVL_WARN);
+		status = inv.command == NULL || inv.global.help ?
+		    help(&inv) :
+		    perform(&inv, typed, e);
+	}
+	free(inv.opts);
+	return status;
+}
+
+static int
+perform(const struct invocation *inv, const char *typed, struct err *e)
 {
 	const struct command *c = inv->command;
 	struct context *cx = context_new(inv->global.state, typed);
-	struct err e;
 	int status = -1;
 
-	if (context_need(cx, c->needs, &e) == 0)
-		status = c->run(cx, inv->opts, inv->argc, inv->argv, &e);
-	if (status == -1) {
-		output_error(&e);
-		status = err_exit_status(e.code);
-	}
+	if (context_need(cx, c->needs, e) == 0)
+		status = c->run(cx, inv->opts, inv->argc, inv->argv, e);
 	context_free(cx);
 	return status;
 }
