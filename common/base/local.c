@@ -14,6 +14,7 @@
 
 #define BACKLOG 16
 
+static int connect_to(const char *path, int flags, struct err *);
 static int address_of(const char *path, struct sockaddr_un *, int *dir_fd,
     struct err *);
 
@@ -49,20 +50,13 @@ local_listen(const char *path, struct err *e)
 int
 local_connect(const char *path, struct err *e)
 {
-	struct sockaddr_un sun;
-	int dir_fd = -1, fd;
+	return connect_to(path, 0, e);
+}
 
-	if (address_of(path, &sun, &dir_fd, e) == -1)
-		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd == -1)
-		err_errno(e, ERR_LOCAL, "cannot make a socket");
-	else if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1) {
-		err_errno(e, ERR_UNREACHABLE, "nobody answers on %s", path);
-		io_close(&fd);
-	}
-	close(dir_fd);
-	return fd;
+int
+local_connect_now(const char *path, struct err *e)
+{
+	return connect_to(path, SOCK_NONBLOCK, e);
 }
 
 int
@@ -75,6 +69,26 @@ local_peer_uid(int fd, uid_t *uid, struct err *e)
 		return err_errno(e, ERR_LOCAL, "cannot tell who connects");
 	*uid = peer.uid;
 	return 0;
+}
+
+static int
+connect_to(const char *path, int flags, struct err *e)
+{
+	struct sockaddr_un sun;
+	int dir_fd = -1, fd;
+
+	if (address_of(path, &sun, &dir_fd, e) == -1)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	if (fd == -1)
+		err_errno(e, ERR_LOCAL, "cannot make a socket");
+	else if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1) {
+		err_errno(e, errno == EAGAIN ? ERR_BUSY : ERR_UNREACHABLE,
+		    "nobody answers on %s", path);
+		io_close(&fd);
+	}
+	close(dir_fd);
+	return fd;
 }
 
 /* By way of a descriptor of its directory, which makes any path short.  The

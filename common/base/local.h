@@ -19,6 +19,10 @@ int local_listen(const char *path, struct err *);
  * Returns the descriptor, or -1. */
 int local_connect(const char *path, struct err *);
 
+/* The same for an event loop: the descriptor does not block, and neither
+ * does the call.  ERR_BUSY: it has no room for another connection now. */
+int local_connect_now(const char *path, struct err *);
+
 /* The user at the other end of a connection.  0 or -1. */
 int local_peer_uid(int fd, uid_t *uid, struct err *);
 

@@ -34,6 +34,7 @@ static const struct {
 	{ "sync",   MASTER | EVERY_OP		       },
 	{ "renew",  NODE | MASTER | NOBODY_OP | EVERY_OP },
 	{ "seen",   EVERY_OP			       },
+	{ "proxy",  EVERY_OP			       },
 };
 
 static uint64_t revoked[] = { 5, REVOKED, 700 };
