@@ -16,11 +16,13 @@ static int learn(struct resolve *, struct err *);
 static bool glob(const char *mask, const char *name);
 static int difference(const struct nodeset *a, const struct nodeset *b,
     struct nodeset **, struct err *);
-static int settle_unknown(struct resolve *, struct nodeset *unknown,
+static int settle_unknown(struct resolve *, const struct nodeset *unknown,
     bool excluded, struct nodeset *nodes, struct err *);
+static int take_addresses(const struct resolve *, const struct nodeset *names,
+    struct nodeset *addresses, struct nodeset *nodes, struct err *);
 static const char *by_address(const struct resolve *, const char *name);
-static int report(struct resolve *, struct nodeset *unknown, bool excluded,
-    struct err *);
+static int report(struct resolve *, const struct nodeset *unknown,
+    bool excluded, struct err *);
 static void suggest(struct resolve *, const char *name, char *hint,
     size_t size);
 static char *closest(const struct nodeset *known, const char *wrong);
@@ -170,28 +172,16 @@ difference(const struct nodeset *a, const struct nodeset *b,
 
 /* Unknown names may be addresses; what is left is an error or stays. */
 static int
-settle_unknown(struct resolve *r, struct nodeset *unknown, bool excluded,
+settle_unknown(struct resolve *r, const struct nodeset *unknown, bool excluded,
     struct nodeset *nodes, struct err *e)
 {
-	struct nodeset *left;
-	struct nodeset_iter it;
-	const char *name, *node;
+	struct nodeset *addresses, *left = NULL;
 	int rv = -1;
 
-	if ((left = nodeset_new()) == NULL)
+	if ((addresses = nodeset_new()) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory");
-	nodeset_iter_init(&it, unknown);
-	while (nodeset_count(unknown) <= ADDRESSES_MAX &&
-	    (name = nodeset_iter_next(&it)) != NULL) {
-		node = by_address(r, name);
-		if (nodeset_add(node != NULL ? nodes : left,
-			node != NULL ? node : name, e) == -1)
-			goto out;
-	}
-	if (nodeset_count(unknown) > ADDRESSES_MAX &&
-	    nodeset_combine(left, NODESET_UNION, unknown, e) == -1)
-		goto out;
-	if (nodeset_settle(left, e) == -1)
+	if (take_addresses(r, unknown, addresses, nodes, e) == -1 ||
+	    difference(unknown, addresses, &left, e) == -1)
 		goto out;
 	if (r->resolver->allow_unknown)
 		rv = nodeset_combine(nodes, NODESET_UNION, left, e);
@@ -200,8 +190,29 @@ settle_unknown(struct resolve *r, struct nodeset *unknown, bool excluded,
 	else
 		rv = 0;
 out:
+	nodeset_free(addresses);
 	nodeset_free(left);
 	return rv;
+}
+
+/* Those of the names that are addresses of nodes, and the nodes. */
+static int
+take_addresses(const struct resolve *r, const struct nodeset *names,
+    struct nodeset *addresses, struct nodeset *nodes, struct err *e)
+{
+	struct nodeset_iter it;
+	const char *name, *node;
+
+	if (r->resolver->address == NULL ||
+	    nodeset_count(names) > ADDRESSES_MAX)
+		return 0;
+	nodeset_iter_init(&it, names);
+	while ((name = nodeset_iter_next(&it)) != NULL)
+		if ((node = by_address(r, name)) != NULL &&
+		    (nodeset_add(addresses, name, e) == -1 ||
+			nodeset_add(nodes, node, e) == -1))
+			return -1;
+	return 0;
 }
 
 static const char *
@@ -209,13 +220,14 @@ by_address(const struct resolve *r, const char *name)
 {
 	bool v4 = name[0] >= '0' && name[0] <= '9' && strchr(name, '.') != NULL;
 
-	if (r->resolver->address == NULL || (!v4 && strchr(name, ':') == NULL))
+	if (!v4 && strchr(name, ':') == NULL)
 		return NULL;
 	return r->resolver->address(r->resolver->arg, name);
 }
 
 static int
-report(struct resolve *r, struct nodeset *unknown, bool excluded, struct err *e)
+report(struct resolve *r, const struct nodeset *unknown, bool excluded,
+    struct err *e)
 {
 	size_t n = nodeset_count(unknown);
 	struct nodeset_iter it;
