@@ -2,7 +2,9 @@
 at any instant."""
 
 import os
+import shutil
 import stat
+import subprocess
 
 import pytest
 
@@ -125,7 +127,6 @@ def test_passphrase_seals_the_authority(place):
     r, w = os.pipe()
     os.write(w, b"correct horse\n")
     os.close(w)
-    import subprocess
     p = subprocess.run(
         [muster.program("clusterctl"), "--state", str(place), "init",
          "--name", "m1", "--address", "127.0.6.1", "--passphrase-fd", str(r)],
@@ -167,23 +168,22 @@ def test_killed_at_any_instant_it_can_be_run_again(place, rng):
             "m1", "--address", "127.0.6.1"]
     killed = 0
     for _ in range(40):
-        if not muster.run_killed(*argv, after_s=rng.uniform(0, 0.06)):
-            break
-        killed += 1
-        if (place / "registry.db").exists():
-            break
+        killed += muster.run_killed(*argv, after_s=rng.uniform(0, 0.06))
+        if not (place / "registry.db").exists():
+            continue
+        assert ctl(place, "nodes").lines == ["m1"]
+        ctl(place, "registry", "check")
+        assert sorted(p.name for p in place.iterdir()
+                      if not p.name.startswith("registry.db-")) == \
+            sorted(SECRETS + PUBLIC)
+        shutil.rmtree(place)
+    assert killed > 0, "no kill came in time"
     if not (place / "registry.db").exists():
         muster.run(*argv)
-    assert killed > 0, "no kill came in time"
     assert ctl(place, "nodes").lines == ["m1"]
-    ctl(place, "registry", "check")
-    assert sorted(p.name for p in place.iterdir()
-                  if not p.name.startswith("registry.db-")) == \
-        sorted(SECRETS + PUBLIC)
 
 
 def test_two_at_once(place):
-    import subprocess
     argv = [muster.program("clusterctl"), "--state", str(place), "init",
             "--name", "m1", "--address", "127.0.6.1"]
     tries = [subprocess.Popen(argv, stdout=subprocess.PIPE,
@@ -207,7 +207,7 @@ def test_full_disk(tmp_path):
         assert r.stderr.count("\n") == 1
         left = [p.name for p in (full / "state").iterdir()]
         assert left == [], left
-        muster.subprocess.run(["mount", "-o", "remount,size=4m", str(full)],
+        subprocess.run(["mount", "-o", "remount,size=4m", str(full)],
                               check=True)
         init(full / "state", "--name", "m1", "--address", "127.0.6.1")
 
