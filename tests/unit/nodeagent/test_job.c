@@ -45,7 +45,8 @@ feed(void)
 							  sizeof(chunk);
 
 		r.input_left -= n;
-		if (!job_input(r.job, chunk, n))
+		job_input(r.job, chunk, n);
+		if (job_input_kept(r.job) > 0)
 			return;
 	}
 	job_input_end(r.job);
