@@ -7,7 +7,9 @@
 
 #include "proxyd/http/writer.h"
 
-#define VALUE_MAX 4096 /* bytes of one value before it is cut */
+/* Bytes one value may take in a line, escaped; twelve of them and what is
+ * between stay below LOG_LINE_MAX, so that no line is ever lost to length. */
+#define VALUE_MAX 2400
 
 static const char hex[] = "0123456789abcdef";
 
@@ -15,15 +17,17 @@ static const char hex[] = "0123456789abcdef";
 static void
 put_escaped(struct writer *w, struct log_text t, bool json)
 {
-	size_t len = t.len < VALUE_MAX ? t.len : VALUE_MAX, from = 0, i;
+	size_t from = 0, i, size = 0;
 
-	for (i = 0; i < len; i++) {
+	for (i = 0; i < t.len && size < VALUE_MAX; i++) {
 		unsigned char c = (unsigned char)t.at[i];
 
+		size++;
 		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\')
 			continue;
 		put(w, t.at + from, i - from);
 		from = i + 1;
+		size += 5;
 		if (json)
 			PUT(w, "\\u00");
 		else

@@ -106,6 +106,9 @@ flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
 			return r;
 		if (f->state != FLOW_OPEN) {
 			f->state = FLOW_DONE;
+			if (f->rest_size == 0)
+				buf_give(t->bufs, &f->buf);
+			pipe_give(t->pipes, &f->pipe);
 			return FLOW_FINISHED;
 		}
 		if (f->bytes - start > TURN_MAX)

@@ -145,10 +145,12 @@ request_line(struct request *r, const char *buf, uint32_t end,
 	if ((why = version_of(r, sp2 + 1, r->version.len)) != WHY_NONE ||
 	    (why = method_allowed(r, line, r->method_name.len)) != WHY_NONE)
 		return why;
-	if ((uint32_t)(sp2 - buf) - target > limits->target_size)
+	r->target_text =
+	    (struct span){ target, (uint32_t)(sp2 - buf) - target };
+	if (r->target_text.len > limits->target_size)
 		return WHY_TARGET_TOO_LONG;
-	why = target_parse(&r->target, buf, target,
-	    (uint32_t)(sp2 - buf) - target, r->method == METHOD_OPTIONS);
+	why = target_parse(&r->target, buf, target, r->target_text.len,
+	    r->method == METHOD_OPTIONS);
 	r->state = R_FIELDS;
 	r->first = end + 2;
 	return why;

@@ -50,7 +50,7 @@ struct request {
 	bool keep_alive; /* the client wants to go on */
 	bool expect;	 /* 100-continue */
 	uint8_t host_len;
-	struct span method_name, version;
+	struct span method_name, target_text, version;
 	struct span authority; /* host and port as sent; len 0: none */
 	struct target target;
 	struct body_framing body;

@@ -1,0 +1,303 @@
+/* client.c: see client.h. */
+#include "proxyd/http/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/exchange.h"
+
+#define LINGER_BYTES (256U << 10)
+
+static void client_ready(int fd, short what, void *);
+static bool read_head(struct client *);
+static void linger(struct client *);
+
+void
+client_new(struct engine *e, int fd, const struct addr *peer)
+{
+	struct client *c = e->free_clients;
+
+	if (e->n_clients == e->room) {
+		uint32_t room = e->room < 64 ? 64 : e->room * 2;
+		struct client **more =
+		    reallocarray(e->clients, room, sizeof(*more));
+
+		if (more == NULL) {
+			close(fd);
+			return;
+		}
+		e->clients = more;
+		e->room = room;
+	}
+	if (c != NULL) {
+		e->free_clients = c->next;
+	} else if ((c = malloc(sizeof(*c))) == NULL) {
+		close(fd);
+		return;
+	}
+	memset(c, 0, sizeof(*c));
+	if (sock_open(&c->s, fd, e->base, client_ready, c) == -1) {
+		c->next = e->free_clients;
+		e->free_clients = c;
+		return;
+	}
+	c->s.writable = true;
+	c->e = e;
+	c->peer = *peer;
+	c->since_ms = e->now_ms;
+	c->state = CLIENT_READING;
+	c->index = e->n_clients;
+	e->clients[e->n_clients++] = c;
+	atomic_store_explicit(&e->row->clients, e->n_clients,
+	    memory_order_relaxed);
+	engine_count(&e->row->accepted);
+}
+
+void
+client_close(struct client *c)
+{
+	struct engine *e = c->e;
+
+	if (c->state == CLIENT_DEAD)
+		return;
+	c->state = CLIENT_DEAD;
+	buf_give(&e->bufs, &c->in);
+	sock_close(&c->s);
+	e->clients[c->index] = e->clients[--e->n_clients];
+	e->clients[c->index]->index = c->index;
+	atomic_store_explicit(&e->row->clients, e->n_clients,
+	    memory_order_relaxed);
+	c->next = e->dead_clients;
+	e->dead_clients = c;
+	engine_resume(e);
+}
+
+static void
+client_ready(int fd, short what, void *arg)
+{
+	struct client *c = arg;
+	struct engine *e = c->e;
+
+	(void)fd;
+	engine_enter(e);
+	sock_event(&c->s, what);
+	client_run(c);
+	engine_leave(e);
+}
+
+void
+client_run(struct client *c)
+{
+	for (;;) {
+		switch (c->state) {
+		case CLIENT_READING:
+			if (!read_head(c))
+				return;
+			break;
+		case CLIENT_BUSY:
+			exchange_run(c->x);
+			if (c->state == CLIENT_BUSY)
+				return;
+			break;
+		case CLIENT_LINGER:
+			linger(c);
+			return;
+		default:
+			return;
+		}
+	}
+}
+
+/* --- reading heads */
+
+/* What is there is parsed as far as it goes.  True: the client is busy. */
+static bool
+parse_head(struct client *c)
+{
+	enum why why;
+
+	if (c->x == NULL) {
+		if ((c->x = exchange_new(c)) == NULL) {
+			client_close(c);
+			return false;
+		}
+		c->since_ms = c->e->now_ms;
+	}
+	switch (parse_request(&c->x->req, c->in->data + c->in->start,
+	    buf_len(c->in),
+	    &(struct head_limits){ c->x->snap->head->settings.target_size,
+		c->x->snap->head->settings.fields_size,
+		c->x->snap->head->settings.fields_max },
+	    &why)) {
+	case PARSE_MORE:
+		return false;
+	case PARSE_DONE:
+		c->state = CLIENT_BUSY;
+		exchange_start(c->x);
+		return true;
+	case PARSE_BAD:
+		break;
+	}
+	c->state = CLIENT_BUSY;
+	exchange_refuse(c->x, why);
+	return true;
+}
+
+/* Room for at least one more byte; -1: there can be none. */
+static int
+make_room(struct client *c)
+{
+	struct buf_pool *bufs = &c->e->bufs;
+
+	if (c->in == NULL)
+		return (c->in = buf_take(bufs, BUF_MEDIUM)) == NULL ? -1 : 0;
+	if (c->in->end < c->in->room)
+		return 0;
+	if (c->in->start > 0) {
+		buf_pack(c->in);
+		return 0;
+	}
+	if (c->in->kind == BUF_LARGE)
+		return -1;
+	return buf_resize(bufs, &c->in, (enum buf_size)(c->in->kind + 1));
+}
+
+/* Reads until a head is complete (true: the client is busy) or nothing more
+ * comes. */
+static bool
+read_head(struct client *c)
+{
+	if (c->in != NULL && buf_len(c->in) > 0 && parse_head(c))
+		return true;
+	while (c->state == CLIENT_READING && c->s.readable) {
+		ssize_t n;
+
+		if (make_room(c) == -1) {
+			client_close(c);
+			return false;
+		}
+		n = sock_recv(&c->s, c->in->data + c->in->end,
+		    c->in->room - c->in->end);
+		if (n == SOCK_AGAIN)
+			break;
+		if (n <= 0) {
+			if (c->x != NULL)
+				exchange_abandon(c->x, WHY_CLIENT_GONE);
+			else
+				client_close(c);
+			return false;
+		}
+		c->in->end += (uint32_t)n;
+		if (parse_head(c))
+			return true;
+	}
+	if (c->in != NULL && buf_len(c->in) == 0)
+		buf_give(&c->e->bufs, &c->in);
+	return false;
+}
+
+/* Ten thousand slow ones must not hold large buffers. */
+void
+client_shrink(struct client *c)
+{
+	enum buf_size kind = buf_size_for(buf_len(c->in));
+
+	if (kind < (enum buf_size)c->in->kind)
+		buf_resize(&c->e->bufs, &c->in, kind);
+}
+
+/* --- the end of an exchange */
+
+static void
+begin_linger(struct client *c)
+{
+	buf_give(&c->e->bufs, &c->in);
+	sock_shut(&c->s);
+	c->state = CLIENT_LINGER;
+	c->since_ms = c->e->now_ms;
+}
+
+void
+client_next(struct client *c, enum client_next next, uint32_t used)
+{
+	bool more = c->s.readable || (c->in != NULL && buf_len(c->in) > used);
+
+	c->x = NULL;
+	if (next == CLIENT_ABORT) {
+		sock_abort(&c->s);
+		client_close(c);
+		return;
+	}
+	if (next == CLIENT_CLOSE) {
+		/* Unread bytes would turn our FIN into a reset, and that may
+		 * destroy the response on its way. */
+		if (more && !c->s.closed)
+			begin_linger(c);
+		else
+			client_close(c);
+		return;
+	}
+	if (c->in != NULL) {
+		c->in->start += used;
+		if (c->in->start == c->in->end)
+			buf_give(&c->e->bufs, &c->in);
+	}
+	c->state = CLIENT_READING;
+	c->since_ms = c->e->now_ms;
+}
+
+static void
+linger(struct client *c)
+{
+	while (c->s.readable && c->lingered < LINGER_BYTES) {
+		ssize_t n =
+		    sock_recv(&c->s, c->e->scratch, sizeof(c->e->scratch));
+
+		if (n == SOCK_AGAIN)
+			return;
+		if (n <= 0)
+			break;
+		c->lingered += (uint32_t)n;
+	}
+	if (c->s.closed || c->lingered >= LINGER_BYTES)
+		client_close(c);
+}
+
+/* --- time */
+
+void
+client_sweep(struct client *c)
+{
+	const struct snap_settings *s = &c->e->snap->head->settings;
+	int64_t age = c->e->now_ms - c->since_ms;
+
+	switch (c->state) {
+	case CLIENT_READING:
+		if (c->x != NULL) {
+			if (age >= s->header_ms) {
+				c->state = CLIENT_BUSY;
+				exchange_refuse(c->x, WHY_TOO_SLOW);
+				client_run(c);
+			} else {
+				client_shrink(c);
+			}
+		} else if (age >=
+			(c->n_requests == 0 ? s->header_ms : s->keepalive_ms) ||
+		    (c->e->draining && c->n_requests > 0)) {
+			client_close(c);
+		}
+		break;
+	case CLIENT_BUSY:
+		exchange_sweep(c->x);
+		client_run(c);
+		break;
+	case CLIENT_LINGER:
+		if (age >= s->linger_ms)
+			client_close(c);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,64 @@
+/*
+ * client.h: a client's connection: reads request heads, hands each to an
+ * exchange, and goes on with the next when that is over.
+ */
+#ifndef MUSTER_CLIENT_H
+#define MUSTER_CLIENT_H
+
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "proxyd/http/buf.h"
+#include "proxyd/http/sock.h"
+
+struct engine;
+struct exchange;
+
+enum client_state {
+	CLIENT_READING, /* idle, or part of a head is there */
+	CLIENT_BUSY,	/* an exchange is under way */
+	CLIENT_LINGER,	/* we said our last; what still comes is dropped */
+	CLIENT_DEAD,	/* closed; freed after the callback */
+};
+
+struct client {
+	struct sock s;
+	struct engine *e;
+	struct client *next; /* among the dead or free */
+	struct exchange *x;  /* NULL: not one byte of a request yet */
+	struct buf *in;	     /* what was read; NULL: nothing */
+	int64_t since_ms;    /* of this state; of a head's first byte */
+	uint32_t index;	     /* in engine.clients */
+	uint32_t n_requests;
+	uint32_t lingered; /* bytes dropped */
+	uint8_t state;	   /* enum client_state */
+	struct addr peer;
+	char ip[ADDR_TEXT_MAX];
+};
+
+/* Takes an accepted socket. */
+void client_new(struct engine *, int fd, const struct addr *peer);
+
+/* Goes on until something must be waited for. */
+void client_run(struct client *);
+
+/* How a client goes on after an exchange. */
+enum client_next {
+	CLIENT_KEEP,  /* with the next request */
+	CLIENT_CLOSE, /* after reading what it may still send */
+	CLIENT_ABORT, /* at once: it must see that something is missing */
+};
+
+/* The exchange is over; `used` bytes of `in` belonged to it. */
+void client_next(struct client *, enum client_next, uint32_t used);
+
+/* Time has passed. */
+void client_sweep(struct client *);
+
+/* Moves what `in` holds to a buffer no larger than needed. */
+void client_shrink(struct client *);
+
+/* Closes at once; freed after the callback. */
+void client_close(struct client *);
+
+#endif

@@ -1,0 +1,421 @@
+/* engine.c: see engine.h. */
+#include "proxyd/http/engine.h"
+
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/base/clock.h"
+#include "proxyd/http/client.h"
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/exchange.h"
+#include "proxyd/http/node_conn.h"
+
+#define TICK_MS	       50  /* the grain of every deadline, and of queues */
+#define SWEEP_PARTS    20  /* each client is looked at once a second... */
+#define SWEEP_MIN      512 /* ...and at each tick while they are few */
+#define ACCEPTS_A_TURN 64
+
+static void tick(int fd, short what, void *);
+static void sweep_clients(struct engine *);
+static void serve_queues(struct engine *);
+static void accept_ready(int fd, short what, void *);
+static void check_idle(struct engine *);
+
+struct event_base *
+engine_event_base(struct err *e)
+{
+	struct event_config *cfg = event_config_new();
+	struct event_base *base = NULL;
+
+	if (cfg != NULL &&
+	    event_config_set_flag(cfg,
+		EVENT_BASE_FLAG_NOLOCK |
+		    EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) == 0 &&
+	    event_config_require_features(cfg,
+		EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE) == 0)
+		base = event_base_new_with_config(cfg);
+	if (cfg != NULL)
+		event_config_free(cfg);
+	if (base == NULL)
+		err_set(e, ERR_LOCAL, "cannot make an event loop");
+	return base;
+}
+
+struct engine *
+engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
+    struct log_ring *log, struct snapshot *snap, struct err *err)
+{
+	struct timeval every = { .tv_usec = TICK_MS * 1000 };
+	struct engine *e = calloc(1, sizeof(*e));
+
+	if (e == NULL) {
+		snapshot_release(snap);
+		err_set(err, ERR_LOCAL, "out of memory for the engine");
+		return NULL;
+	}
+	e->base = base;
+	e->sb = sb;
+	e->slot = slot;
+	e->row = sb_worker(sb, slot);
+	e->snap = snap;
+	e->log = log;
+	e->date_s = -1;
+	e->tools = (struct flow_tools){ &e->bufs, &e->pipes };
+	LIST_INIT(&e->listeners);
+	TAILQ_INIT(&e->idle_nodes);
+	e->pools = calloc(sb->head->n_targets, sizeof(*e->pools));
+	e->queues = calloc(sb->head->n_targets, sizeof(*e->queues));
+	e->tick = event_new(base, -1, EV_PERSIST, tick, e);
+	if (e->pools == NULL || e->queues == NULL || e->tick == NULL ||
+	    event_add(e->tick, &every) == -1 ||
+	    getrandom(e->random, sizeof(e->random), 0) == -1) {
+		err_set(err, ERR_LOCAL, "cannot start the engine");
+		engine_free(e);
+		return NULL;
+	}
+	if ((e->balance = balance_new(sb, slot, err)) == NULL) {
+		engine_free(e);
+		return NULL;
+	}
+	engine_enter(e);
+	engine_snapshot(e, snapshot_hold(snap));
+	return e;
+}
+
+static void
+free_lists(struct engine *e)
+{
+	while (e->free_clients != NULL) {
+		struct client *c = e->free_clients;
+
+		e->free_clients = c->next;
+		free(c);
+	}
+	while (e->free_nodes != NULL) {
+		struct node_conn *n = e->free_nodes;
+
+		e->free_nodes = n->next;
+		free(n);
+	}
+	while (e->free_exchanges != NULL) {
+		struct exchange *x = e->free_exchanges;
+
+		e->free_exchanges = x->next;
+		free(x);
+	}
+}
+
+void
+engine_free(struct engine *e)
+{
+	if (e == NULL)
+		return;
+	e->idle_cb = NULL;
+	engine_unlisten(e);
+	while (e->n_clients > 0) {
+		struct client *c = e->clients[e->n_clients - 1];
+
+		if (c->x != NULL)
+			exchange_abandon(c->x, WHY_DRAINING);
+		else
+			client_close(c);
+	}
+	if (e->pools != NULL)
+		node_conn_sweep(e, true);
+	engine_leave(e);
+	free_lists(e);
+	for (uint32_t i = 0; e->queues != NULL && i < e->sb->head->n_targets;
+	     i++)
+		queue_free(e->queues[i]);
+	free(e->queues);
+	free(e->pools);
+	free(e->clients);
+	balance_free(e->balance);
+	buf_pool_free(&e->bufs);
+	pipe_pool_free(&e->pipes);
+	snapshot_release(e->snap);
+	if (e->tick != NULL)
+		event_free(e->tick);
+	free(e);
+}
+
+void
+engine_snapshot(struct engine *e, struct snapshot *snap)
+{
+	snapshot_release(e->snap);
+	e->snap = snap;
+	atomic_store_explicit(&e->row->revision, snap->head->revision,
+	    memory_order_relaxed);
+}
+
+/* --- around each callback */
+
+void
+engine_enter(struct engine *e)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	e->now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	e->now_ms = e->now_us / 1000;
+}
+
+void
+engine_leave(struct engine *e)
+{
+	while (e->dead_clients != NULL) {
+		struct client *c = e->dead_clients;
+
+		e->dead_clients = c->next;
+		c->next = e->free_clients;
+		e->free_clients = c;
+	}
+	while (e->dead_nodes != NULL) {
+		struct node_conn *n = e->dead_nodes;
+
+		e->dead_nodes = n->next;
+		n->next = e->free_nodes;
+		e->free_nodes = n;
+	}
+}
+
+const char *
+engine_date(struct engine *e)
+{
+	struct timespec now;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	if (now.tv_sec != e->date_s) {
+		gmtime_r(&now.tv_sec, &tm);
+		strftime(e->date, sizeof(e->date), "%a, %d %b %Y %H:%M:%S GMT",
+		    &tm);
+		e->date_s = now.tv_sec;
+	}
+	return e->date;
+}
+
+int64_t
+engine_wall_ms(const struct engine *e)
+{
+	(void)e;
+	return clock_wall_ms();
+}
+
+/* xorshift128+: ids need not be secret, only different. */
+uint64_t
+engine_random(struct engine *e)
+{
+	uint64_t a = e->random[0], b = e->random[1];
+
+	e->random[0] = b;
+	a ^= a << 23;
+	e->random[1] = a ^ b ^ a >> 18 ^ b >> 5;
+	return e->random[1] + b;
+}
+
+struct queue *
+engine_queue(struct engine *e, const struct snap_role *role)
+{
+	if (e->queues[role->target] == NULL)
+		e->queues[role->target] = queue_new();
+	return e->queues[role->target];
+}
+
+/* --- listening */
+
+int
+engine_listen(struct engine *e, int fd, struct err *err)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL ||
+	    (l->ev = event_new(e->base, fd, EV_READ | EV_PERSIST, accept_ready,
+		 l)) == NULL ||
+	    event_add(l->ev, NULL) == -1) {
+		if (l != NULL && l->ev != NULL)
+			event_free(l->ev);
+		free(l);
+		close(fd);
+		return err_set(err, ERR_LOCAL, "cannot listen: no memory");
+	}
+	l->e = e;
+	l->fd = fd;
+	LIST_INSERT_HEAD(&e->listeners, l, link);
+	return 0;
+}
+
+void
+engine_unlisten(struct engine *e)
+{
+	struct listener *l;
+
+	while ((l = LIST_FIRST(&e->listeners)) != NULL) {
+		LIST_REMOVE(l, link);
+		event_free(l->ev);
+		close(l->fd);
+		free(l);
+	}
+}
+
+void
+engine_pause(struct engine *e)
+{
+	struct listener *l;
+
+	if (e->paused)
+		return;
+	e->paused = true;
+	LIST_FOREACH (l, &e->listeners, link)
+		event_del(l->ev);
+}
+
+void
+engine_resume(struct engine *e)
+{
+	struct listener *l;
+
+	if (!e->paused || e->n_clients >= e->snap->head->settings.max_clients)
+		return;
+	e->paused = false;
+	LIST_FOREACH (l, &e->listeners, link)
+		event_add(l->ev, NULL);
+}
+
+static void
+accept_ready(int fd, short what, void *arg)
+{
+	struct listener *l = arg;
+	struct engine *e = l->e;
+
+	(void)what;
+	engine_enter(e);
+	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+		struct addr peer;
+		int client;
+
+		if (e->n_clients >= e->snap->head->settings.max_clients) {
+			engine_pause(e);
+			break;
+		}
+		peer.len = sizeof(peer.u);
+		client = accept4(fd, &peer.u.sa, &peer.len,
+		    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (client == -1) {
+			if (errno == ECONNABORTED || errno == EINTR)
+				continue;
+			/* Out of descriptors: what waits in the backlog stays
+			 * there until one is free. */
+			if (errno != EAGAIN)
+				engine_pause(e);
+			break;
+		}
+		client_new(e, client, &peer);
+	}
+	engine_leave(e);
+}
+
+/* --- draining */
+
+void
+engine_drain(struct engine *e, int64_t deadline_ms)
+{
+	engine_enter(e);
+	engine_unlisten(e);
+	e->draining = true;
+	e->drain_ms = deadline_ms;
+	for (uint32_t i = e->n_clients; i-- > 0;)
+		if (e->clients[i]->state == CLIENT_READING &&
+		    e->clients[i]->x == NULL)
+			client_sweep(e->clients[i]);
+	node_conn_sweep(e, true);
+	check_idle(e);
+	engine_leave(e);
+}
+
+bool
+engine_idle(const struct engine *e)
+{
+	return e->draining && e->n_clients == 0;
+}
+
+void
+engine_on_idle(struct engine *e, void (*idle_cb)(void *), void *arg)
+{
+	e->idle_cb = idle_cb;
+	e->idle_arg = arg;
+}
+
+static void
+check_idle(struct engine *e)
+{
+	void (*cb)(void *) = e->idle_cb;
+
+	if (!e->draining)
+		return;
+	while (e->now_ms >= e->drain_ms && e->n_clients > 0) {
+		struct client *c = e->clients[e->n_clients - 1];
+
+		if (c->x != NULL)
+			exchange_abandon(c->x, WHY_DRAINING);
+		else
+			client_close(c);
+	}
+	if (!engine_idle(e) || cb == NULL)
+		return;
+	e->idle_cb = NULL; /* once */
+	cb(e->idle_arg);
+}
+
+/* --- time */
+
+static void
+tick(int fd, short what, void *arg)
+{
+	struct engine *e = arg;
+
+	(void)fd;
+	(void)what;
+	engine_enter(e);
+	atomic_store_explicit(&e->row->beat_ms, e->now_ms,
+	    memory_order_relaxed);
+	sweep_clients(e);
+	node_conn_sweep(e, false);
+	if (e->n_queued > 0)
+		serve_queues(e);
+	engine_resume(e);
+	check_idle(e);
+	engine_leave(e);
+}
+
+static void
+sweep_clients(struct engine *e)
+{
+	uint32_t n = e->n_clients / SWEEP_PARTS + 1;
+
+	if (n < SWEEP_MIN)
+		n = SWEEP_MIN;
+	if (n > e->n_clients)
+		n = e->n_clients;
+	/* Backwards: whoever is closed is replaced by one already seen. */
+	while (n-- > 0 && e->n_clients > 0) {
+		if (e->sweep_at == 0 || e->sweep_at > e->n_clients)
+			e->sweep_at = e->n_clients;
+		client_sweep(e->clients[--e->sweep_at]);
+	}
+}
+
+/* Other workers give places back, too, and nobody tells us. */
+static void
+serve_queues(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->snap->head->n_roles; i++)
+		exchange_serve_queue(e, snapshot_role(e->snap, i));
+}

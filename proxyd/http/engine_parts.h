@@ -1,0 +1,106 @@
+/*
+ * engine_parts.h: one worker's engine, as the files of this folder share it.
+ * Everybody else sees engine.h.
+ */
+#ifndef MUSTER_ENGINE_PARTS_H
+#define MUSTER_ENGINE_PARTS_H
+
+#include <sys/queue.h>
+
+#include "proxyd/balance/balance.h"
+#include "proxyd/balance/queue.h"
+#include "proxyd/http/buf.h"
+#include "proxyd/http/engine.h"
+#include "proxyd/http/flow.h"
+#include "proxyd/http/forward.h"
+#include "proxyd/http/pipe.h"
+
+struct client;
+struct exchange;
+struct node_conn;
+
+/* The idle connections to one node in one role, newest first: what was used
+ * last is warm, and the oldest may run out. */
+struct node_pool {
+	LIST_HEAD(, node_conn) list;
+	uint32_t n;
+};
+
+struct listener {
+	LIST_ENTRY(listener) link;
+	struct engine *e;
+	int fd;
+	struct event *ev;
+};
+
+struct engine {
+	struct event_base *base;
+	const struct scoreboard *sb;
+	struct sb_worker *row; /* ours in it */
+	uint32_t slot;
+	struct snapshot *snap;
+	struct balance *balance;
+	struct log_ring *log; /* NULL: none */
+	struct buf_pool bufs;
+	struct pipe_pool pipes;
+	struct flow_tools tools;
+	int64_t now_us, now_ms; /* monotonic, of the event under way */
+	uint64_t random[2];
+
+	LIST_HEAD(, listener) listeners;
+	bool paused; /* no descriptors, or too many clients */
+
+	struct client **clients; /* all of them, in no order */
+	uint32_t n_clients, room, sweep_at;
+	struct client *dead_clients, *free_clients;
+
+	struct node_pool *pools;	    /* by target row */
+	TAILQ_HEAD(, node_conn) idle_nodes; /* of all pools, oldest first */
+	uint32_t n_nodes;		    /* idle or not */
+	struct node_conn *dead_nodes, *free_nodes;
+
+	struct exchange *free_exchanges;
+	struct queue **queues; /* by the role's target row */
+	uint32_t n_queued;
+	bool serving; /* a queue, just now */
+
+	struct event *tick;
+	bool draining;
+	int64_t drain_ms; /* then all is cut */
+	void (*idle_cb)(void *);
+	void *idle_arg;
+
+	int64_t date_s;
+	char date[32];
+	char scratch[FORWARD_MAX]; /* the head being put together */
+};
+
+/* Around every callback: the clock before, the dead after. */
+void engine_enter(struct engine *);
+void engine_leave(struct engine *);
+
+/* The date for a Date field, made once a second. */
+const char *engine_date(struct engine *);
+
+uint64_t engine_random(struct engine *);
+
+/* Wall time of now, in ms. */
+int64_t engine_wall_ms(const struct engine *);
+
+/* Descriptors are free again, or clients fewer. */
+void engine_resume(struct engine *);
+void engine_pause(struct engine *);
+
+/* A role's queue, made when first needed; NULL: no memory. */
+struct queue *engine_queue(struct engine *, const struct snap_role *);
+
+static inline void
+engine_count(_Atomic uint64_t *counter)
+{
+	/* Only this worker writes its row: no locked addition needed. */
+	atomic_store_explicit(counter,
+	    atomic_load_explicit(counter, memory_order_relaxed) + 1,
+	    memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * exchange.c: see exchange.h.
+ *
+ * The state says who is waited for; what each state does when something
+ * happened is one function, and what it does when nothing did is another.
+ */
+#include "proxyd/http/exchange.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/io.h"
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/node_conn.h"
+
+#define TO(state) (1U << (state))
+
+static void sweep_queued(struct exchange *);
+static void sweep_connect(struct exchange *);
+static void sweep_request(struct exchange *);
+static void sweep_response(struct exchange *);
+static void sweep_tunnel(struct exchange *);
+static void sweep_reply(struct exchange *);
+static void run_request(struct exchange *);
+static void run_response(struct exchange *);
+static void run_nothing(struct exchange *);
+
+static const struct {
+	const char *name;
+	unsigned next; /* where it may go */
+	void (*run)(struct exchange *);
+	void (*sweep)(struct exchange *);
+} states[X_STATES] = {
+	[X_HEAD] = { "head",
+	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
+		TO(X_DONE),
+	    run_nothing, run_nothing },
+	[X_QUEUED] = { "queued",
+	    TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) | TO(X_DONE),
+	    run_nothing, sweep_queued },
+	[X_CONNECT] = { "connect",
+	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
+		TO(X_DONE),
+	    exchange_connect_run, sweep_connect },
+	/* A request that may be sent again goes back to the choice of nodes. */
+	[X_REQUEST] = { "request",
+	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_RESPONSE) |
+		TO(X_TUNNEL) | TO(X_REPLY) | TO(X_DONE),
+	    run_request, sweep_request },
+	[X_RESPONSE] = { "response", TO(X_DONE), run_response, sweep_response },
+	[X_TUNNEL] = { "tunnel", TO(X_DONE), exchange_run_tunnel,
+	    sweep_tunnel },
+	[X_REPLY] = { "reply", TO(X_DONE), exchange_reply_run, sweep_reply },
+	[X_DONE] = { "done", 0, run_nothing, run_nothing },
+};
+
+struct exchange *
+exchange_new(struct client *c)
+{
+	struct engine *e = c->e;
+	struct exchange *x = e->free_exchanges;
+
+	if (x != NULL)
+		e->free_exchanges = x->next;
+	else if ((x = malloc(sizeof(*x))) == NULL)
+		return NULL;
+	if (c->ip[0] == '\0')
+		addr_format_ip(&c->peer, c->ip);
+	memset(x, 0, offsetof(struct exchange, req));
+	request_init(&x->req);
+	x->client = c;
+	x->e = e;
+	x->snap = snapshot_hold(e->snap);
+	x->start_us = e->now_us;
+	x->queued_us = x->sent_us = -1;
+	x->queue_us = x->connect_us = x->node_us = -1;
+	x->state_ms = x->progress_ms = e->now_ms;
+	x->client_ip = c->ip;
+	return x;
+}
+
+void
+exchange_move(struct exchange *x, enum exchange_state to)
+{
+	assert(states[x->state].next & TO(to));
+	x->state = (uint8_t)to;
+	x->state_ms = x->progress_ms = x->e->now_ms;
+}
+
+const char *
+exchange_base(const struct exchange *x)
+{
+	return x->client->in->data + x->client->in->start;
+}
+
+void
+exchange_start(struct exchange *x)
+{
+	struct client *c = x->client;
+
+	c->n_requests++;
+	engine_count(&x->e->row->requests);
+	x->in_used = x->req.head_len;
+	exchange_route(x);
+}
+
+void
+exchange_refuse(struct exchange *x, enum why why)
+{
+	struct client *c = x->client;
+
+	c->n_requests++;
+	engine_count(&x->e->row->requests);
+	/* Where the next request would begin is not known. */
+	x->req.keep_alive = false;
+	x->in_used = (uint32_t)buf_len(c->in);
+	exchange_reply(x, why);
+}
+
+void
+exchange_run(struct exchange *x)
+{
+	states[x->state].run(x);
+}
+
+void
+exchange_sweep(struct exchange *x)
+{
+	states[x->state].sweep(x);
+}
+
+void
+exchange_abandon(struct exchange *x, enum why why)
+{
+	x->why = why;
+	exchange_finish(x, CLIENT_ABORT);
+}
+
+/* --- what happened */
+
+static void
+run_nothing(struct exchange *x)
+{
+	(void)x;
+}
+
+/* A client that is waiting for its response can only send the next request
+ * or go away.  A FIN is no reason to stop: it may still read. */
+static bool
+client_is_gone(struct exchange *x)
+{
+	struct sock *s = &x->client->s;
+	char byte;
+
+	if (!s->readable || s->closed || x->up.state != FLOW_DONE)
+		return false;
+	if (recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != -1 ||
+	    errno == EAGAIN)
+		return false;
+	exchange_abandon(x, WHY_CLIENT_GONE);
+	return true;
+}
+
+static void
+run_request(struct exchange *x)
+{
+	exchange_run_up(x);
+	if (x->state == X_REQUEST && x->node->s.readable)
+		exchange_read_response(x);
+	if (x->state == X_REQUEST)
+		client_is_gone(x);
+}
+
+static void
+run_response(struct exchange *x)
+{
+	/* The body may go on while the response already comes. */
+	if (x->up.state != FLOW_DONE)
+		exchange_run_up(x);
+	if (x->state == X_RESPONSE)
+		exchange_run_down(x);
+}
+
+/* --- what did not */
+
+static bool
+passed(const struct exchange *x, int64_t since_ms, uint32_t limit_ms)
+{
+	return x->e->now_ms - since_ms >= limit_ms;
+}
+
+static const struct snap_settings *
+settings(const struct exchange *x)
+{
+	return &x->snap->head->settings;
+}
+
+static void
+sweep_queued(struct exchange *x)
+{
+	if (x->queue.deadline_ms <= x->e->now_ms)
+		exchange_reply(x, WHY_QUEUE_TIMEOUT);
+}
+
+static void
+sweep_connect(struct exchange *x)
+{
+	if (passed(x, x->state_ms, settings(x)->connect_ms))
+		exchange_node_failed(x, WHY_CONNECT_TIMEOUT);
+}
+
+/* Whether the client keeps the body's rate, where it is the one waited for.
+ * Measured in windows: what a slow node cost is not held against it. */
+static bool
+too_slow(struct exchange *x)
+{
+	const struct snap_settings *s = settings(x);
+	int64_t age = x->e->now_ms - x->rate_ms;
+	uint64_t got = x->up.bytes - x->rate_bytes;
+	bool slow;
+
+	if (x->req.expect && x->interims == 0 && x->up.bytes == 0)
+		return false; /* waits for the node's word, rightly */
+	if (age < s->body_grace_ms)
+		return false;
+	slow = got * 1000 < (uint64_t)s->body_rate * (uint64_t)age;
+	x->rate_ms = x->e->now_ms;
+	x->rate_bytes = x->up.bytes;
+	return slow;
+}
+
+static void
+sweep_request(struct exchange *x)
+{
+	uint32_t limit_ms = settings(x)->response_ms;
+
+	if (x->up.state != FLOW_DONE && flow_pending(&x->up)) {
+		x->rate_ms = x->e->now_ms;
+		x->rate_bytes = x->up.bytes;
+	} else if (x->up.state != FLOW_DONE) {
+		if (too_slow(x))
+			exchange_reply(x, WHY_TOO_SLOW);
+		return;
+	} else {
+		client_shrink(x->client);
+	}
+	if (passed(x, x->progress_ms, limit_ms))
+		exchange_node_failed(x, WHY_NODE_TIMEOUT);
+	else if (atomic_load_explicit(&x->target->health,
+		     memory_order_relaxed) == SB_DOWN &&
+	    x->role->n_nodes > 1 && !x->resent && x->body_held &&
+	    method_idempotent(x->req.method))
+		exchange_node_failed(x, WHY_CHECK_DOWN);
+}
+
+static void
+sweep_response(struct exchange *x)
+{
+	if (flow_pending(&x->down)) {
+		if (passed(x, x->progress_ms, settings(x)->send_ms))
+			exchange_abandon(x, WHY_CLIENT_STALLED);
+	} else if (passed(x, x->progress_ms, settings(x)->response_ms)) {
+		exchange_release(x, BALANCE_FAILED, WHY_NODE_TIMEOUT, false);
+		exchange_abandon(x, WHY_NODE_TIMEOUT);
+	}
+}
+
+static void
+sweep_tunnel(struct exchange *x)
+{
+	bool half = x->up.state == FLOW_DONE || x->down.state == FLOW_DONE;
+
+	if (passed(x, x->progress_ms,
+		half ? settings(x)->linger_ms : settings(x)->tunnel_ms))
+		exchange_finish(x, CLIENT_ABORT);
+}
+
+static void
+sweep_reply(struct exchange *x)
+{
+	if (passed(x, x->progress_ms, settings(x)->send_ms))
+		exchange_abandon(x, WHY_CLIENT_STALLED);
+}

@@ -1,0 +1,217 @@
+/* node_conn.c: see node_conn.h. */
+#include "proxyd/http/node_conn.h"
+
+#include <netinet/tcp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxyd/http/client.h"
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/exchange.h"
+
+static struct node_conn *take_idle(struct engine *, const struct snap_node *,
+    bool careful);
+static struct node_conn *connect_new(struct engine *, const struct snap_node *);
+static void node_ready(int fd, short what, void *);
+static bool alive(struct node_conn *);
+
+struct node_conn *
+node_conn_get(struct engine *e, const struct snap_node *node,
+    struct exchange *x, bool fresh, bool careful)
+{
+	struct node_conn *n = NULL;
+
+	if (!fresh)
+		n = take_idle(e, node, careful);
+	if (n == NULL)
+		n = connect_new(e, node);
+	if (n != NULL)
+		n->x = x;
+	return n;
+}
+
+static void
+leave_pool(struct node_conn *n)
+{
+	LIST_REMOVE(n, in_pool);
+	n->e->pools[n->target].n--;
+	TAILQ_REMOVE(&n->e->idle_nodes, n, in_idle);
+}
+
+static struct node_conn *
+take_idle(struct engine *e, const struct snap_node *node, bool careful)
+{
+	struct node_pool *pool = &e->pools[node->target];
+	struct node_conn *n;
+
+	while ((n = LIST_FIRST(&pool->list)) != NULL) {
+		/* The node may have moved since. */
+		if (n->addr.len != node->addr.len ||
+		    memcmp(&n->addr.u, &node->addr.u, n->addr.len) != 0 ||
+		    (careful && !alive(n))) {
+			node_conn_drop(n);
+			continue;
+		}
+		leave_pool(n);
+		n->state = NODE_BUSY;
+		n->reused = true;
+		return n;
+	}
+	return NULL;
+}
+
+/* Its FIN may be there already, behind events not yet delivered. */
+static bool
+alive(struct node_conn *n)
+{
+	char byte;
+
+	return recv(n->s.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 &&
+	    errno == EAGAIN;
+}
+
+/* A socket that connects; when descriptors are short, idle connections make
+ * room. */
+static int
+connect_socket(struct engine *e, const struct addr *a)
+{
+	int fd, one = 1;
+
+	while ((fd = socket(a->u.sa.sa_family,
+		    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) == -1) {
+		if ((errno != EMFILE && errno != ENFILE) ||
+		    TAILQ_EMPTY(&e->idle_nodes))
+			return -1;
+		node_conn_drop(TAILQ_FIRST(&e->idle_nodes));
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(fd, &a->u.sa, a->len) == -1 && errno != EINPROGRESS) {
+		int saved = errno;
+
+		close(fd);
+		errno = saved;
+		return -1;
+	}
+	return fd;
+}
+
+static struct node_conn *
+connect_new(struct engine *e, const struct snap_node *node)
+{
+	struct node_conn *n = e->free_nodes;
+	int fd = connect_socket(e, &node->addr);
+
+	if (fd == -1)
+		return NULL;
+	if (n != NULL)
+		e->free_nodes = n->next;
+	else if ((n = malloc(sizeof(*n))) == NULL) {
+		close(fd);
+		return NULL;
+	}
+	memset(n, 0, sizeof(*n));
+	if (sock_open(&n->s, fd, e->base, node_ready, n) == -1) {
+		n->next = e->free_nodes;
+		e->free_nodes = n;
+		errno = ENOMEM;
+		return NULL;
+	}
+	n->e = e;
+	n->addr = node->addr;
+	n->target = node->target;
+	n->state = NODE_CONNECTING;
+	sb_add(&sb_target(e->sb, node->target)->connects, 1);
+	atomic_store_explicit(&e->row->node_conns, ++e->n_nodes,
+	    memory_order_relaxed);
+	return n;
+}
+
+int
+node_conn_connected(struct node_conn *n)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	if (n->state != NODE_CONNECTING)
+		return 1;
+	if (!n->s.writable)
+		return 0;
+	if (getsockopt(n->s.fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
+		return -1;
+	if (error != 0) {
+		errno = error;
+		return -1;
+	}
+	n->state = NODE_BUSY;
+	return 1;
+}
+
+void
+node_conn_put(struct node_conn *n)
+{
+	struct engine *e = n->e;
+	struct node_pool *pool = &e->pools[n->target];
+
+	/* Anything that can be read now is a FIN or was never asked for. */
+	if (n->s.readable || n->s.closed || e->draining ||
+	    pool->n >= e->snap->head->settings.pool_max) {
+		node_conn_drop(n);
+		return;
+	}
+	buf_give(&e->bufs, &n->in);
+	n->x = NULL;
+	n->state = NODE_IDLE;
+	n->since_ms = e->now_ms;
+	LIST_INSERT_HEAD(&pool->list, n, in_pool);
+	pool->n++;
+	TAILQ_INSERT_TAIL(&e->idle_nodes, n, in_idle);
+}
+
+void
+node_conn_drop(struct node_conn *n)
+{
+	struct engine *e = n->e;
+
+	if (n->state == NODE_DEAD)
+		return;
+	if (n->state == NODE_IDLE)
+		leave_pool(n);
+	n->state = NODE_DEAD;
+	n->x = NULL;
+	buf_give(&e->bufs, &n->in);
+	sock_close(&n->s);
+	n->next = e->dead_nodes;
+	e->dead_nodes = n;
+	atomic_store_explicit(&e->row->node_conns, --e->n_nodes,
+	    memory_order_relaxed);
+	engine_resume(e);
+}
+
+void
+node_conn_sweep(struct engine *e, bool all)
+{
+	int64_t before = e->now_ms - e->snap->head->settings.pool_ms;
+	struct node_conn *n;
+
+	while ((n = TAILQ_FIRST(&e->idle_nodes)) != NULL &&
+	    (all || n->since_ms <= before))
+		node_conn_drop(n);
+}
+
+static void
+node_ready(int fd, short what, void *arg)
+{
+	struct node_conn *n = arg;
+	struct engine *e = n->e;
+
+	(void)fd;
+	engine_enter(e);
+	sock_event(&n->s, what);
+	if (n->x != NULL)
+		client_run(n->x->client);
+	else if (n->s.readable)
+		node_conn_drop(n); /* a FIN, or bytes nobody asked for */
+	engine_leave(e);
+}

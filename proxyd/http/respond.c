@@ -1,0 +1,383 @@
+/*
+ * respond.c: the node's response on its way to the client.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "proxyd/http/cookie.h"
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/exchange.h"
+#include "proxyd/http/node_conn.h"
+#include "proxyd/http/websocket.h"
+
+#define INTERIMS_MAX 16
+
+static bool read_more(struct exchange *);
+static bool take_head(struct exchange *);
+static bool relay_interim(struct exchange *);
+static void respond(struct exchange *);
+static void open_tunnel(struct exchange *);
+static void complete(struct exchange *);
+
+void
+exchange_read_response(struct exchange *x)
+{
+	enum why why;
+
+	/* An interim response that did not fit goes first. */
+	if (flow_pending(&x->down) &&
+	    flow_run(&x->down, &x->e->tools, &x->node->s, &x->client->s,
+		&why) != FLOW_FINISHED)
+		return;
+	while (x->state == X_REQUEST) {
+		if (x->node->in != NULL && buf_len(x->node->in) > 0 &&
+		    !take_head(x))
+			return;
+		if (x->state == X_REQUEST && !read_more(x))
+			return;
+	}
+}
+
+/* False: nothing more for now, or it failed. */
+static bool
+read_more(struct exchange *x)
+{
+	struct node_conn *n = x->node;
+	struct buf_pool *bufs = &x->e->bufs;
+	ssize_t got;
+
+	if (!n->s.readable)
+		return false;
+	if (n->in == NULL && (n->in = buf_take(bufs, BUF_MEDIUM)) == NULL) {
+		exchange_reply(x, WHY_NO_MEMORY);
+		return false;
+	}
+	if (n->in->end == n->in->room &&
+	    (n->in->kind == BUF_LARGE ||
+		buf_resize(bufs, &n->in, BUF_LARGE) == -1)) {
+		exchange_node_failed(x, WHY_NODE_GARBAGE);
+		return false;
+	}
+	got = sock_recv(&n->s, n->in->data + n->in->end,
+	    n->in->room - n->in->end);
+	if (got > 0) {
+		if (x->node_us == -1)
+			x->node_us = x->e->now_us - x->sent_us;
+		x->progress_ms = x->e->now_ms;
+		n->in->end += (uint32_t)got;
+		return true;
+	}
+	if (buf_len(n->in) == 0)
+		buf_give(bufs, &n->in);
+	if (got != SOCK_AGAIN)
+		exchange_node_failed(x,
+		    got == SOCK_EOF ? WHY_NODE_CLOSED : WHY_NODE_RESET);
+	return false;
+}
+
+/* What is there is parsed.  False: nothing more can be done here. */
+static bool
+take_head(struct exchange *x)
+{
+	struct buf *in = x->node->in;
+	const struct snap_settings *s = &x->snap->head->settings;
+	struct head_limits limits = { s->target_size, s->fields_size,
+		s->fields_max };
+
+	switch (parse_response(&x->res, in->data + in->start, buf_len(in),
+	    &limits, x->req.method == METHOD_HEAD)) {
+	case PARSE_MORE:
+		return true;
+	case PARSE_BAD:
+		exchange_node_failed(x, WHY_NODE_GARBAGE);
+		return false;
+	case PARSE_DONE:
+		break;
+	}
+	if (x->res.status == 101) {
+		open_tunnel(x);
+		return false;
+	}
+	if (x->res.status < 200)
+		return relay_interim(x);
+	respond(x);
+	return false;
+}
+
+/* 1xx: passed on to those who know them; the response is still to come. */
+static bool
+relay_interim(struct exchange *x)
+{
+	struct engine *e = x->e;
+	struct buf *in = x->node->in;
+	struct forward_response fr = {
+		.res = &x->res,
+		.base = in->data + in->start,
+	};
+	enum flow_result r = FLOW_FINISHED;
+	enum why why;
+
+	if (++x->interims > INTERIMS_MAX) {
+		exchange_node_failed(x, WHY_NODE_GARBAGE);
+		return false;
+	}
+	/* A 100 nobody asked for would only confuse. */
+	if (x->req.minor >= 1 && (x->res.status != 100 || x->req.expect)) {
+		flow_init(&x->down, (struct body_framing){ FRAMING_NONE, 0 },
+		    FLOW_RAW);
+		flow_head(&x->down, e->scratch,
+		    forward_response(e->scratch, sizeof(e->scratch), &fr));
+		r = flow_run(&x->down, &e->tools, &x->node->s, &x->client->s,
+		    &why);
+	}
+	in->start += x->res.head_len;
+	response_init(&x->res);
+	if (r == FLOW_FINISHED)
+		return true;
+	if (r != FLOW_WAITS_DST)
+		exchange_abandon(x, WHY_CLIENT_GONE);
+	return false;
+}
+
+/* --- the response */
+
+/* How the body goes out, and whether the connection can go on behind it. */
+static enum flow_out
+plan_body(struct exchange *x)
+{
+	const struct snap_settings *s = &x->snap->head->settings;
+	bool unknown = x->res.body.kind == FRAMING_CHUNKED ||
+	    x->res.body.kind == FRAMING_CLOSE;
+
+	x->keep_alive = x->req.keep_alive && !x->e->draining &&
+	    x->up.state == FLOW_DONE && !x->broken_up &&
+	    (s->keepalive_requests == 0 ||
+		x->client->n_requests < s->keepalive_requests);
+	if (x->req.minor == 0)
+		x->keep_alive =
+		    x->keep_alive && s->keepalive_http10 && !unknown;
+	return unknown && x->req.minor >= 1 ? FLOW_CHUNKS : FLOW_RAW;
+}
+
+/* Our own lines: the sticky cookie, the reasons for those who may ask. */
+static void
+extra_fields(const struct exchange *x, char *line, size_t size)
+{
+	size_t n = 0;
+
+	*line = '\0';
+	if (x->role->balance == SNAP_STICKY &&
+	    snapshot_node(x->snap, 0) + x->ask.sticky != x->snap_node) {
+		cookie_set_node(line, x->snap, x->role, x->snap_node);
+		n = strlen(line);
+	}
+	if (x->tell_why)
+		snprintf(line + n, size - n,
+		    "X-Muster-Why: node=%s attempts=%u skipped=%s "
+		    "delayed=%s queue_us=%lld\r\n",
+		    snapshot_text(x->snap, x->snap_node->name), x->attempts,
+		    why_word(x->skip), why_word(x->why),
+		    (long long)(x->queue_us < 0 ? 0 : x->queue_us));
+}
+
+static void
+respond(struct exchange *x)
+{
+	struct engine *e = x->e;
+	struct node_conn *n = x->node;
+	char extra[COOKIE_NODE_FIELD + 256];
+	enum flow_out out = plan_body(x);
+	struct forward_response fr = {
+		.res = &x->res,
+		.base = n->in->data + n->in->start,
+		.date = engine_date(e),
+		.extra = extra,
+		.connection = !x->keep_alive ? FORWARD_CLOSE :
+		    x->req.minor == 0	     ? FORWARD_PERSIST_10 :
+					       FORWARD_PERSIST,
+		.chunked = out == FLOW_CHUNKS,
+	};
+	enum flow_result r;
+	enum why why = WHY_NONE;
+	size_t size;
+
+	extra_fields(x, extra, sizeof(extra));
+	size = forward_response(e->scratch, sizeof(e->scratch), &fr);
+	sb_latency(x->target, (uint64_t)x->node_us);
+	flow_init(&x->down, x->res.body, out);
+	x->down.splice = x->snap->head->settings.splice != 0;
+	/* The buffer goes over to the flow: the head in it was copied. */
+	x->down.buf = n->in;
+	n->in = NULL;
+	r = flow_feed(&x->down,
+	    x->down.buf->data + x->down.buf->start + x->res.head_len,
+	    buf_len(x->down.buf) - x->res.head_len, &why);
+	if (r != FLOW_WAITS_SRC || size == 0) {
+		flow_fini(&x->down, &e->tools);
+		exchange_node_failed(x, WHY_NODE_GARBAGE);
+		return;
+	}
+	flow_head(&x->down, e->scratch, size);
+	x->status = x->res.status;
+	exchange_move(x, X_RESPONSE);
+	exchange_run_down(x);
+}
+
+void
+exchange_run_down(struct exchange *x)
+{
+	uint64_t before = x->down.bytes;
+	size_t pending = x->down.head_size + x->down.size;
+	enum why why = WHY_NONE;
+
+	switch (flow_run(&x->down, &x->e->tools, &x->node->s, &x->client->s,
+	    &why)) {
+	case FLOW_WAITS_SRC:
+	case FLOW_WAITS_DST:
+		if (x->down.bytes != before ||
+		    x->down.head_size + x->down.size != pending)
+			x->progress_ms = x->e->now_ms;
+		break;
+	case FLOW_WAITS_TURN:
+		x->progress_ms = x->e->now_ms;
+		sock_again(&x->node->s);
+		break;
+	case FLOW_FINISHED:
+		complete(x);
+		break;
+	case FLOW_DST_ERROR:
+		exchange_abandon(x, WHY_CLIENT_GONE);
+		break;
+	case FLOW_CUT:
+	case FLOW_SRC_ERROR:
+	case FLOW_BAD:
+	case FLOW_TOO_LARGE:
+		/* The client must see that its response is not whole. */
+		exchange_release(x, BALANCE_FAILED, WHY_NODE_CUT, false);
+		exchange_abandon(x, WHY_NODE_CUT);
+		break;
+	case FLOW_NO_MEMORY:
+		exchange_abandon(x, WHY_NO_MEMORY);
+		break;
+	}
+}
+
+static void
+complete(struct exchange *x)
+{
+	/* Whatever the node sends behind its response is no response. */
+	bool reusable = x->res.keep_alive && x->up.state == FLOW_DONE &&
+	    !x->broken_up && x->down.rest_size == 0 &&
+	    x->down.in != FRAMING_CLOSE;
+
+	exchange_release(x, BALANCE_OK, WHY_NONE, reusable);
+	exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
+}
+
+/* --- tunnels */
+
+/* Whether the node agrees to what the client asked for, and to nothing
+ * else. */
+static bool
+upgrade_right(const struct exchange *x, const char *base)
+{
+	const char *asked = exchange_base(x);
+	const struct field *want =
+	    fields_find(&x->req.fields, FIELD_UPGRADE, NULL);
+	const struct field *got =
+	    fields_find(&x->res.fields, FIELD_UPGRADE, NULL);
+	const struct field *key, *accept;
+
+	if (x->req.upgrade == UPGRADE_NONE || got == NULL ||
+	    !fields_list(&x->res.fields, base, FIELD_CONNECTION, "upgrade"))
+		return false;
+	if (x->req.upgrade == UPGRADE_OTHER)
+		return got->value_len == want->value_len &&
+		    memcmp(base + got->value, asked + want->value,
+			got->value_len) == 0;
+	key = fields_find(&x->req.fields, FIELD_WEBSOCKET_KEY, NULL);
+	accept = fields_find(&x->res.fields, FIELD_WEBSOCKET_ACCEPT, NULL);
+	return field_is(base + got->value, got->value_len, "websocket") &&
+	    accept != NULL &&
+	    websocket_accepts(asked + key->value, key->value_len,
+		base + accept->value, accept->value_len);
+}
+
+/* From now on bytes are only moved.  What either side sent behind its head
+ * is the first of them. */
+static void
+open_tunnel(struct exchange *x)
+{
+	static const struct body_framing tunnel = { FRAMING_TUNNEL, 0 };
+	struct engine *e = x->e;
+	struct buf *in = x->node->in, *from = x->client->in;
+	struct forward_response fr = {
+		.res = &x->res,
+		.base = in->data + in->start,
+	};
+	enum why why;
+
+	if (!upgrade_right(x, fr.base)) {
+		exchange_node_failed(x, WHY_NODE_UPGRADE);
+		return;
+	}
+	flow_init(&x->down, tunnel, FLOW_RAW);
+	flow_head(&x->down, e->scratch,
+	    forward_response(e->scratch, sizeof(e->scratch), &fr));
+	x->down.buf = in;
+	x->node->in = NULL;
+	flow_feed(&x->down, in->data + in->start + x->res.head_len,
+	    buf_len(in) - x->res.head_len, &why);
+	flow_fini(&x->up, &e->tools);
+	flow_init(&x->up, tunnel, FLOW_RAW);
+	flow_feed(&x->up, from->data + from->start + x->req.head_len,
+	    buf_len(from) - x->req.head_len, &why);
+	x->status = 101;
+	sb_latency(x->target, (uint64_t)x->node_us);
+	exchange_move(x, X_TUNNEL);
+	exchange_run_tunnel(x);
+}
+
+/* Moves one direction; false: the tunnel is over. */
+static bool
+run_half(struct exchange *x, struct flow *f, struct sock *src, struct sock *dst)
+{
+	uint64_t before = f->bytes;
+	size_t pending = f->head_size + f->size;
+	enum why why;
+
+	if (f->state == FLOW_DONE)
+		return true;
+	switch (flow_run(f, &x->e->tools, src, dst, &why)) {
+	case FLOW_WAITS_TURN:
+		sock_again(src);
+		break;
+	case FLOW_FINISHED:
+		sock_shut(dst); /* the other direction may go on */
+		break;
+	case FLOW_WAITS_SRC:
+	case FLOW_WAITS_DST:
+		break;
+	default:
+		return false;
+	}
+	if (f->bytes != before || f->head_size + f->size != pending)
+		x->progress_ms = x->e->now_ms;
+	return true;
+}
+
+void
+exchange_run_tunnel(struct exchange *x)
+{
+	struct sock *client = &x->client->s, *node = &x->node->s;
+
+	if (!run_half(x, &x->down, node, client) ||
+	    !run_half(x, &x->up, client, node)) {
+		exchange_finish(x, CLIENT_ABORT);
+		return;
+	}
+	if (x->up.state == FLOW_DONE && x->down.state == FLOW_DONE) {
+		exchange_release(x, BALANCE_OK, WHY_NONE, false);
+		exchange_finish(x, CLIENT_CLOSE);
+	}
+}

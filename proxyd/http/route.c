@@ -1,0 +1,202 @@
+/*
+ * route.c: which site a request is for, and the answers that need no node.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/exchange.h"
+#include "proxyd/http/reply.h"
+
+#define HOPS_MAX 3 /* our own name in Via: then it goes round */
+
+static enum why find_site(struct exchange *);
+static enum why check_site(struct exchange *);
+static enum why max_forwards(const struct exchange *);
+static void find_client(struct exchange *);
+
+void
+exchange_route(struct exchange *x)
+{
+	enum why why;
+
+	find_client(x);
+	if ((why = find_site(x)) != WHY_NONE ||
+	    (why = max_forwards(x)) != WHY_NONE ||
+	    (why = check_site(x)) != WHY_NONE) {
+		exchange_reply(x, why);
+		return;
+	}
+	x->role_index = x->site->role;
+	x->role = snapshot_role(x->snap, x->role_index);
+	exchange_dispatch(x);
+}
+
+static enum why
+find_site(struct exchange *x)
+{
+	const char *via = snapshot_text(x->snap, x->snap->head->settings.via);
+
+	if (x->req.host_len > 0)
+		x->site = snapshot_find(x->snap, x->req.host, x->req.host_len);
+	if (x->site == NULL)
+		x->site = snapshot_default_site(x->snap);
+	if (x->site == NULL)
+		return x->req.host_len == 0 ? WHY_BAD_HOST : WHY_NO_SITE;
+	if (fields_have(&x->req.fields, FIELD_VIA) &&
+	    forward_hops(&x->req, exchange_base(x), via) >= HOPS_MAX)
+		return WHY_LOOP;
+	return WHY_NONE;
+}
+
+static enum why
+check_site(struct exchange *x)
+{
+	if (x->site->flags & SNAP_SITE_DISABLED)
+		return WHY_SITE_DISABLED;
+	if (x->site->max_body > 0 && x->req.body.kind == FRAMING_LENGTH &&
+	    x->req.body.length > x->site->max_body)
+		return WHY_BODY_TOO_LARGE;
+	return x->site->role == SNAP_NONE ? WHY_NO_NODE : WHY_NONE;
+}
+
+/* OPTIONS may say how far it wants to go (RFC 9110, section 7.6.2). */
+static enum why
+max_forwards(const struct exchange *x)
+{
+	const struct fields *fs = &x->req.fields;
+	const char *base = exchange_base(x);
+	const struct field *f = fields_find(fs, FIELD_MAX_FORWARDS, NULL);
+	bool zero = true;
+
+	if (f == NULL || x->req.method != METHOD_OPTIONS)
+		return WHY_NONE;
+	if (f->value_len == 0 || f->value_len > 9 ||
+	    fields_find(fs, FIELD_MAX_FORWARDS, f) != NULL)
+		return WHY_BAD_FIELD;
+	for (uint32_t i = 0; i < f->value_len; i++) {
+		char c = base[f->value + i];
+
+		if (c < '0' || c > '9')
+			return WHY_BAD_FIELD;
+		zero = zero && c == '0';
+	}
+	return zero ? WHY_LOCAL_ANSWER : WHY_NONE;
+}
+
+/* Who it is for, and under which name it goes on. */
+static void
+find_client(struct exchange *x)
+{
+	static const char digits[] = "0123456789abcdef";
+	const struct fields *fs = &x->req.fields;
+	const char *base = exchange_base(x);
+	const struct field *f;
+	uint64_t r[2];
+
+	if (x->snap->head->n_trusted > 0)
+		x->trusted = snapshot_trusts(x->snap, &x->client->peer);
+	if (x->trusted) {
+		x->client_ip = forward_client_ip(&x->req, base, x->snap,
+		    x->client->ip, true, x->ip_text, sizeof(x->ip_text));
+		x->tell_why = fields_have(fs, FIELD_X_MUSTER_WHY);
+		f = fields_find(fs, FIELD_X_REQUEST_ID, NULL);
+		if (f != NULL && f->value_len <= REQUEST_ID_MAX &&
+		    field_is_token(base + f->value, f->value_len)) {
+			memcpy(x->request_id, base + f->value, f->value_len);
+			x->id_len = f->value_len;
+			return;
+		}
+	}
+	r[0] = engine_random(x->e);
+	r[1] = engine_random(x->e);
+	for (unsigned i = 0; i < REQUEST_ID_LEN; i++)
+		x->request_id[i] = digits[r[i / 16] >> i % 16 * 4 & 15];
+	x->id_len = REQUEST_ID_LEN;
+}
+
+/* --- our own answers */
+
+/* Whether the next request can follow: all of this one must have been read,
+ * and it must have been right. */
+static bool
+can_go_on(const struct exchange *x, int status)
+{
+	bool whole = x->state == X_HEAD || x->state == X_QUEUED ||
+		x->state == X_CONNECT ?
+	    x->req.body.kind == FRAMING_NONE ||
+		(x->req.body.kind == FRAMING_LENGTH &&
+		    x->req.body.length == 0) :
+	    x->up.state == FLOW_DONE && !x->broken_up;
+
+	return whole && x->req.keep_alive && !x->e->draining &&
+	    x->req.head_len > 0 &&
+	    (status == 200 || status == 404 || status >= 502) &&
+	    (x->req.minor >= 1 || x->snap->head->settings.keepalive_http10);
+}
+
+static const char *
+page_of(const struct exchange *x, enum why why, int status)
+{
+	struct snap_text t = { 0, 0 };
+
+	if (x->site == NULL)
+		return NULL;
+	if (why == WHY_SITE_DISABLED)
+		t = x->site->disabled_page;
+	else if (status >= 502 && status <= 504)
+		t = x->site->error_page;
+	return t.len == 0 ? NULL : snapshot_text(x->snap, t);
+}
+
+void
+exchange_reply(struct exchange *x, enum why why)
+{
+	struct engine *e = x->e;
+	struct reply r = { .status = why_status(why), .extra = "" };
+	char extra[80] = "";
+	size_t size;
+
+	if (x->state == X_QUEUED)
+		exchange_leave_queue(x);
+	r.page = page_of(x, why, r.status);
+	r.date = engine_date(e);
+	r.retry_after_s = r.status == 503 && why != WHY_SITE_DISABLED ? 5 : 0;
+	r.head = x->req.method == METHOD_HEAD;
+	r.keep_alive = x->keep_alive = can_go_on(x, r.status);
+	r.keep_alive_10 = x->req.minor == 0;
+	if (x->tell_why) {
+		snprintf(extra, sizeof(extra), "X-Muster-Why: %s\r\n",
+		    why_word(why));
+		r.extra = extra;
+	}
+	exchange_release(x, BALANCE_NEUTRAL, why, false);
+	x->why = why;
+	x->status = (uint16_t)r.status;
+	if ((size = reply_write(e->scratch, sizeof(e->scratch), &r)) == 0) {
+		exchange_abandon(x, WHY_NO_MEMORY); /* a page too large */
+		return;
+	}
+	flow_fini(&x->down, &e->tools);
+	flow_init(&x->down, (struct body_framing){ FRAMING_NONE, 0 }, FLOW_RAW);
+	flow_head(&x->down, e->scratch, size);
+	exchange_move(x, X_REPLY);
+	exchange_reply_run(x);
+}
+
+void
+exchange_reply_run(struct exchange *x)
+{
+	enum why why;
+
+	switch (flow_run(&x->down, &x->e->tools, &x->client->s, &x->client->s,
+	    &why)) {
+	case FLOW_WAITS_DST:
+		return;
+	case FLOW_FINISHED:
+		exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
+		return;
+	default:
+		exchange_abandon(x, WHY_CLIENT_GONE);
+	}
+}

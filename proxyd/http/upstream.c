@@ -1,0 +1,440 @@
+/*
+ * upstream.c: from the choice of a node to the request sent, and once more
+ * if that may be.
+ *
+ * What may be tried again is one table: how far the attempt came, against
+ * what is known of the request.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/io.h"
+#include "proxyd/http/cookie.h"
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/exchange.h"
+#include "proxyd/http/node_conn.h"
+
+static bool hold_site(struct exchange *);
+static void choose(struct exchange *);
+static void wait_in_queue(struct exchange *, enum why);
+static void connect_node(struct exchange *, uint32_t index);
+static void send_request(struct exchange *);
+static bool feed_body(struct exchange *);
+static uint64_t key_of(struct exchange *);
+static uint32_t sticky_of(struct exchange *);
+
+static struct exchange *
+of_queue(struct queue_entry *q)
+{
+	return (struct exchange *)(void *)((char *)q -
+	    offsetof(struct exchange, queue));
+}
+
+/* --- the choice */
+
+void
+exchange_dispatch(struct exchange *x)
+{
+	struct engine *e = x->e;
+
+	x->ask.snap = x->snap;
+	x->ask.role = x->role;
+	x->ask.key = key_of(x);
+	x->ask.sticky = sticky_of(x);
+	balance_request(e->balance, x->snap);
+	/* Behind those who already wait. */
+	if (e->n_queued > 0 && e->queues[x->role->target] != NULL &&
+	    queue_length(e->queues[x->role->target]) > 0)
+		wait_in_queue(x, WHY_NODE_FULL);
+	else if (!hold_site(x))
+		wait_in_queue(x, WHY_SITE_BUSY);
+	else
+		choose(x);
+}
+
+static bool
+hold_site(struct exchange *x)
+{
+	if (x->site->account == SB_NONE)
+		return true; /* the table is full: nothing is counted */
+	if (!x->holds_site)
+		x->holds_site = sb_hold_below(x->e->sb,
+		    sb_account(x->e->sb, x->site->account)->active, x->e->slot,
+		    x->site->max_active);
+	return x->holds_site;
+}
+
+static void
+choose(struct exchange *x)
+{
+	struct balance_answer answer;
+
+	x->ask.now_ms = x->e->now_ms;
+	balance_pick(x->e->balance, &x->ask, &answer);
+	switch (answer.action) {
+	case BALANCE_NODE:
+		x->skip = answer.why;
+		connect_node(x, answer.node);
+		break;
+	case BALANCE_WAIT:
+		wait_in_queue(x, answer.why);
+		break;
+	case BALANCE_NONE:
+		exchange_reply(x, x->ask.n_tried > 0 ? x->why : WHY_NO_NODE);
+		break;
+	}
+}
+
+/* Which bytes a consistent choice depends on. */
+static uint64_t
+key_of(struct exchange *x)
+{
+	const char *text = x->client_ip;
+	size_t len = strlen(text);
+
+	if (x->role->balance == SNAP_HASH_URI) {
+		const char *end;
+
+		text = exchange_base(x) + x->req.target.path.off;
+		len = x->req.target.path.len;
+		end = memchr(text, '?', len);
+		len = end == NULL ? len : (size_t)(end - text);
+	} else if (x->role->balance == SNAP_HASH_COOKIE) {
+		/* Without one: by address. */
+		cookie_find(&x->req.fields, exchange_base(x),
+		    snapshot_text(x->snap, x->role->cookie), &text, &len);
+	} else if (x->role->balance != SNAP_HASH_IP) {
+		return 0;
+	}
+	return balance_hash(text, len);
+}
+
+static uint32_t
+sticky_of(struct exchange *x)
+{
+	if (x->role->balance != SNAP_STICKY)
+		return SNAP_NONE;
+	return cookie_node(&x->req.fields, exchange_base(x), x->snap, x->role);
+}
+
+/* --- the queue */
+
+static void
+count_queued(struct exchange *x, int by)
+{
+	struct engine *e = x->e;
+	_Atomic uint32_t *cells = sb_target(e->sb, x->role->target)->active;
+
+	e->n_queued += (uint32_t)by;
+	if (by > 0)
+		sb_hold(cells, e->slot);
+	else
+		sb_release(cells, e->slot);
+	atomic_store_explicit(&e->row->queued, e->n_queued,
+	    memory_order_relaxed);
+}
+
+static void
+wait_in_queue(struct exchange *x, enum why why)
+{
+	struct engine *e = x->e;
+	struct queue *q = engine_queue(e, x->role);
+
+	x->why = why;
+	if (q == NULL ||
+	    !queue_push(q, &x->queue, x->site->id, x->site->share,
+		x->role->queue_max, e->now_ms + x->role->queue_ms)) {
+		exchange_reply(x,
+		    x->role->queue_max == 0 ? why : WHY_QUEUE_FULL);
+		return;
+	}
+	if (x->queued_us == -1)
+		x->queued_us = e->now_us;
+	count_queued(x, 1);
+	exchange_move(x, X_QUEUED);
+}
+
+static void
+leave_queue(struct exchange *x, bool served)
+{
+	queue_leave(x->e->queues[x->role->target], &x->queue, served);
+	count_queued(x, -1);
+	x->queue_us = x->e->now_us - x->queued_us;
+}
+
+void
+exchange_leave_queue(struct exchange *x)
+{
+	leave_queue(x, false);
+}
+
+/* Whoever's turn it is tries; a site at its own bound lets the next one
+ * pass; nodes that are full end it. */
+void
+exchange_serve_queue(struct engine *e, const struct snap_role *role)
+{
+	struct queue *q = e->queues[role->target];
+	struct queue_entry *entry = NULL;
+
+	if (q == NULL || e->serving)
+		return; /* whoever is serving already goes on */
+	e->serving = true;
+	while ((entry = queue_next(q, entry)) != NULL) {
+		struct exchange *x = of_queue(entry);
+		struct client *c = x->client;
+		struct balance_answer answer;
+
+		if (!hold_site(x))
+			continue;
+		x->ask.now_ms = e->now_ms;
+		balance_pick(e->balance, &x->ask, &answer);
+		if (answer.action == BALANCE_WAIT)
+			break;
+		leave_queue(x, true);
+		if (answer.action == BALANCE_NODE)
+			connect_node(x, answer.node);
+		else
+			exchange_reply(x, WHY_NO_NODE);
+		client_run(c);
+		entry = NULL;
+	}
+	e->serving = false;
+}
+
+/* --- connection and request */
+
+static enum why
+connect_why(int error)
+{
+	return error == ECONNREFUSED ? WHY_CONNECT_REFUSED :
+	    error == ETIMEDOUT	     ? WHY_CONNECT_TIMEOUT :
+				       WHY_CONNECT_FAILED;
+}
+
+/* A place at the node is held. */
+static void
+connect_node(struct exchange *x, uint32_t index)
+{
+	bool careful = !method_idempotent(x->req.method);
+
+	x->snap_node = snapshot_node(x->snap, index);
+	x->target = sb_target(x->e->sb, x->snap_node->target);
+	x->ask.tried[x->ask.n_tried++] = index;
+	x->holds_node = true;
+	x->attempts++;
+	x->node = node_conn_get(x->e, x->snap_node, x, x->fresh, careful);
+	x->sent_us = x->e->now_us;
+	if (x->node == NULL && (errno == EMFILE || errno == ENFILE)) {
+		engine_pause(x->e);
+		exchange_reply(x, WHY_NO_DESCRIPTORS);
+	} else if (x->node == NULL) {
+		enum why why = connect_why(errno);
+
+		exchange_move(x, X_CONNECT);
+		exchange_node_failed(x, why);
+	} else if (x->node->state == NODE_CONNECTING) {
+		exchange_move(x, X_CONNECT);
+	} else {
+		send_request(x);
+	}
+}
+
+void
+exchange_connect_run(struct exchange *x)
+{
+	switch (node_conn_connected(x->node)) {
+	case 1:
+		x->connect_us = x->e->now_us - x->sent_us;
+		send_request(x);
+		break;
+	case -1:
+		exchange_node_failed(x, connect_why(errno));
+		break;
+	}
+}
+
+static void
+send_request(struct exchange *x)
+{
+	struct engine *e = x->e;
+	struct forward_request fr = {
+		.req = &x->req,
+		.base = exchange_base(x),
+		.peer_ip = x->client->ip,
+		.client_ip = x->client_ip,
+		.proto = "http",
+		.host = snapshot_text(x->snap, x->site->name),
+		.via = snapshot_text(x->snap, x->snap->head->settings.via),
+		.id = x->request_id,
+		.id_len = x->id_len,
+		.trusted = x->trusted,
+	};
+	size_t size = forward_request(e->scratch, sizeof(e->scratch), &fr);
+
+	assert(size > 0); /* FORWARD_MAX is more than any accepted head */
+	sb_add(&x->target->total, 1);
+	x->sent_us = e->now_us;
+	x->rate_ms = e->now_ms;
+	response_init(&x->res);
+	flow_init(&x->up, x->req.body,
+	    x->req.body.kind == FRAMING_CHUNKED ? FLOW_CHUNKS : FLOW_RAW);
+	if (x->site->max_body > 0)
+		x->up.limit = x->site->max_body;
+	x->up.splice = x->snap->head->settings.splice != 0;
+	flow_head(&x->up, e->scratch, size);
+	exchange_move(x, X_REQUEST);
+	if (feed_body(x))
+		exchange_run_up(x);
+}
+
+/* What of the body came with the head.  A chunked one is turned in a buffer
+ * of its own, so that the head stays as it is. */
+static bool
+feed_body(struct exchange *x)
+{
+	struct buf *in = x->client->in;
+	char *data = in->data + in->start + x->req.head_len;
+	size_t size = buf_len(in) - x->req.head_len;
+	enum flow_result r;
+	enum why why = WHY_NO_MEMORY;
+
+	x->rate_bytes = 0;
+	x->body_held = x->req.body.kind == FRAMING_NONE;
+	if (x->req.body.kind == FRAMING_CHUNKED && size > 0) {
+		x->up.buf = buf_take(&x->e->bufs, buf_size_for(size));
+		if (x->up.buf == NULL) {
+			exchange_reply(x, why);
+			return false;
+		}
+		data = memcpy(x->up.buf->data, data, size);
+	}
+	r = flow_feed(&x->up, data, size, &why);
+	if (r == FLOW_BAD || r == FLOW_TOO_LARGE) {
+		exchange_reply(x, r == FLOW_BAD ? why : WHY_BODY_TOO_LARGE);
+		return false;
+	}
+	x->in_used = (uint32_t)(buf_len(in) - x->up.rest_size);
+	if (x->req.body.kind == FRAMING_LENGTH)
+		x->body_held = x->up.state != FLOW_OPEN;
+	return true;
+}
+
+void
+exchange_run_up(struct exchange *x)
+{
+	uint64_t before = x->up.bytes;
+	size_t pending = x->up.head_size + x->up.size;
+	enum why why = WHY_NONE;
+	enum flow_result r;
+
+	if (x->up.state == FLOW_DONE)
+		return;
+	r = flow_run(&x->up, &x->e->tools, &x->client->s, &x->node->s, &why);
+	if (x->up.bytes != before || x->up.head_size + x->up.size != pending)
+		x->progress_ms = x->e->now_ms;
+	switch (r) {
+	case FLOW_WAITS_SRC:
+	case FLOW_WAITS_DST:
+		break;
+	case FLOW_FINISHED:
+		x->progress_ms = x->e->now_ms;
+		break;
+	case FLOW_WAITS_TURN:
+		sock_again(&x->client->s);
+		break;
+	case FLOW_DST_ERROR:
+		/* It may have said why before it closed: see what can still
+		 * be read. */
+		x->up.state = FLOW_DONE;
+		x->up.head_size = x->up.size = 0;
+		x->broken_up = true;
+		x->node->s.readable = true;
+		break;
+	case FLOW_BAD:
+	case FLOW_TOO_LARGE:
+	case FLOW_NO_MEMORY:
+		why = r == FLOW_BAD	? why :
+		    r == FLOW_TOO_LARGE ? WHY_BODY_TOO_LARGE :
+					  WHY_NO_MEMORY;
+		if (x->state == X_REQUEST)
+			exchange_reply(x, why);
+		else
+			exchange_abandon(x, why);
+		break;
+	case FLOW_CUT:
+	case FLOW_SRC_ERROR:
+		exchange_abandon(x, WHY_CLIENT_GONE);
+		break;
+	}
+}
+
+/* --- failures */
+
+/* May this request be sent again? */
+static bool
+may_resend(const struct exchange *x)
+{
+	if (x->ask.n_tried >= BALANCE_TRIES)
+		return false;
+	if (x->state == X_CONNECT)
+		return true; /* nothing was sent */
+	return !x->resent && x->body_held && x->interims == 0 &&
+	    method_idempotent(x->req.method);
+}
+
+void
+exchange_node_failed(struct exchange *x, enum why why)
+{
+	/* A pooled connection that dies untouched tells nothing about its
+	 * node; the same one is asked again, on a fresh connection. */
+	bool stale = x->node != NULL && x->node->reused &&
+	    x->node->in == NULL &&
+	    (why == WHY_NODE_RESET || why == WHY_NODE_CLOSED);
+	bool again = may_resend(x) && why != WHY_NODE_TIMEOUT;
+	bool sent = x->state == X_REQUEST;
+
+	sb_add(&x->target->retried, again);
+	exchange_release(x, stale ? BALANCE_NEUTRAL : BALANCE_FAILED, why,
+	    false);
+	x->why = why;
+	if (again && !balance_retry(x->e->balance)) {
+		again = false;
+		x->why = WHY_RETRY_BUDGET;
+	}
+	if (!again) {
+		exchange_reply(x, x->why);
+		return;
+	}
+	engine_count(&x->e->row->retries);
+	x->resent = x->resent || sent;
+	if (stale) {
+		x->ask.n_tried--;
+		x->fresh = true;
+	}
+	flow_fini(&x->up, &x->e->tools);
+	choose(x);
+}
+
+void
+exchange_release(struct exchange *x, enum balance_end how, enum why why,
+    bool reusable)
+{
+	struct engine *e = x->e;
+
+	if (x->node != NULL) {
+		struct node_conn *n = x->node;
+
+		x->node = NULL;
+		if (reusable)
+			node_conn_put(n);
+		else
+			node_conn_drop(n);
+	}
+	if (!x->holds_node)
+		return;
+	x->holds_node = false;
+	balance_end(e->balance, x->snap, x->role_index,
+	    (uint32_t)(x->snap_node - snapshot_node(x->snap, 0)), how, why,
+	    e->now_ms);
+}
