@@ -127,9 +127,8 @@ server_stop(struct server *s, const struct err *why)
 	event_del(s->readable);
 	event_del(s->resume);
 	io_close(&s->fd);
-	for (struct session *it = TAILQ_FIRST(&s->half_open); it != NULL;
-	     it = session_next(it))
-		session_abort(it);
+	while (!TAILQ_EMPTY(&s->half_open))
+		session_abort(TAILQ_FIRST(&s->half_open));
 	for (struct session *it = TAILQ_FIRST(&s->open); it != NULL;
 	     it = session_next(it))
 		session_end(it, LOST_AGENT, why);

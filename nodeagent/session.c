@@ -137,6 +137,11 @@ session_end(struct session *s, enum task_loss how, const struct err *why)
 void
 session_abort(struct session *s)
 {
+	/* Out of the list at once: `closed` comes later, and whoever makes
+	 * room must not find the same one again. */
+	if (s->list != NULL)
+		TAILQ_REMOVE(s->list, s, link);
+	s->list = NULL;
 	channel_abort(s->channel, NULL);
 }
 

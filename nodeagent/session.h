@@ -45,7 +45,7 @@ struct session *session_new(struct agent *, int fd, const struct addr *from,
 
 /* Ends it: a request under way fails with the err first. */
 void session_end(struct session *, enum task_loss, const struct err *why);
-/* The same without another word to the peer. */
+/* Without another word to the peer; leaves the list at once. */
 void session_abort(struct session *);
 
 /* Ends it when its peer's certificate has expired or is revoked. */

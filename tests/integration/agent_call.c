@@ -6,7 +6,8 @@
  *
  * Sends each REQUEST (JSON) after the answer to the one before, and prints
  * each record as a line of JSON: {"record","json"} or {"record","data"}, with
- * "size" in place of bytes that are no UTF-8.  NODE is a name in the roster of STATE.
+ * "size" in place of bytes that are no UTF-8.  NODE is a name in the roster of STATE, or
+ * NAME@IP:PORT to call it elsewhere.
  *
  *   -a node|operator    whose certificate (default: operator)
  *   -m KIND,GRANTS,TTL  one of our own making, signed with the authority key
@@ -73,6 +74,7 @@ main(int argc, char **argv)
 	struct event_base *base;
 	struct state state;
 	struct node node;
+	char *name, *at;
 	struct addr to;
 	struct err e;
 
@@ -81,12 +83,16 @@ main(int argc, char **argv)
 		die(&e);
 	parse(argc, argv, &state);
 	load_identity(&state, &id);
-	find_node(&state, argv[optind + 1], &id, &node);
+	name = argv[optind + 1];
+	if ((at = strchr(name, '@')) != NULL)
+		*at++ = '\0';
+	find_node(&state, name, &id, &node);
 	if (call.mint != NULL)
 		mint(&state, &id);
 	call.requests = argv + optind + 2;
 	base = event_base_new();
-	if (addr_parse(node.addr, node.agent_port, &to, &e) == -1)
+	if (addr_parse(at != NULL ? at : node.addr, node.agent_port, &to,
+		&e) == -1)
 		die(&e);
 	call.channel = channel_connect(base, &to, &id, node.key, 5000,
 	    &handlers, NULL, &e);
