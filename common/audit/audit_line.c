@@ -28,7 +28,9 @@ audit_hash(const char *line, size_t len, char hex[AUDIT_HASH_HEX + 1])
 json_t *
 audit_parse(const char *line, size_t len, uint64_t *seq, const char **prev)
 {
-	json_t *o = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+	json_t *o = len > AUDIT_LINE_MAX ?
+	    NULL :
+	    json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 	const json_t *s = json_object_get(o, "seq");
 	const json_t *p = json_object_get(o, "prev");
 

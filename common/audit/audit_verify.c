@@ -75,7 +75,7 @@ audit_each(const char *path, uint64_t first,
 		if ((more = audit_next(&in, &line, &len, &whole)) != 1)
 			break;
 		n += was_whole;
-		if (n >= first && whole && was_whole)
+		if (n >= first && was_whole)
 			o = audit_parse(line, len, &seq, &prev);
 		rv = o != NULL ? fn(n, o, arg) : 0;
 		json_decref(o);
@@ -119,13 +119,12 @@ static bool
 check_line(struct chain *c, const char *line, size_t len, bool whole)
 {
 	const char *prev;
-	json_t *o = NULL;
+	json_t *o;
 	uint64_t seq;
 	bool sound;
 
-	if (whole)
-		o = audit_parse(line, len, &seq, &prev);
-	if (o == NULL) {
+	/* A line that lacks nothing but its newline is one. */
+	if ((o = audit_parse(line, len, &seq, &prev)) == NULL) {
 		add_torn(c, line, len, whole);
 		return true;
 	}
