@@ -1,9 +1,261 @@
-/* main.c: proxyd. */
+/*
+ * main.c: proxyd: the table of what it can be told to do.
+ *
+ * `worker` and `follower` are for the master alone: it starts this program
+ * again for each child, so that no child inherits its memory.
+ */
+#include <sys/file.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/daemon.h"
+#include "common/base/io.h"
+#include "common/base/log.h"
+#include "common/base/secret.h"
+#include "common/base/state.h"
+#include "common/base/text.h"
+#include "proxyd/process/follower.h"
+#include "proxyd/process/master.h"
+#include "proxyd/process/worker.h"
+
+struct options {
+	const char *state;
+	int ready_fd;
+	bool upgrade, verbose;
+};
+
+typedef int command_fn(const struct options *, struct err *);
+
+static command_fn command_run, command_upgrade, command_worker,
+    command_follower, command_version, command_help;
+
+static const struct {
+	const char *name;
+	command_fn *fn;
+	const char *help; /* NULL: not for people */
+} commands[] = {
+	{ "run", command_run, "serve in the foreground" },
+	{ "upgrade", command_upgrade,
+	    "replace the running proxyd by the installed one" },
+	{ "version", command_version, "print the version" },
+	{ "help", command_help, "print this" },
+	{ "worker", command_worker, NULL },
+	{ "follower", command_follower, NULL },
+};
+
+static int parse(int argc, char **argv, struct options *, const char **name,
+    struct err *);
+static int open_state(const struct options *, struct state *, struct err *);
+static int running_master(const struct options *, pid_t *, struct err *);
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	struct options o = { .ready_fd = -1 };
+	const char *name = NULL;
+	struct err e;
+	int rv = -1;
+
+	daemon_prepare();
+	if (secret_init(&e) == -1 || parse(argc, argv, &o, &name, &e) == -1)
+		goto out;
+	log_open("proxyd", o.verbose ? LOG_LVL_DEBUG : LOG_LVL_INFO);
+	for (size_t i = 0; i < nitems(commands); i++)
+		if (strcmp(commands[i].name, name) == 0) {
+			rv = commands[i].fn(&o, &e);
+			goto out;
+		}
+	err_set(&e, ERR_USAGE, "no such command '%.40s' (try: proxyd help)",
+	    name);
+out:
+	if (rv == -1) {
+		fprintf(stderr, "proxyd: %s\n", e.text);
+		return err_exit_status(e.code);
+	}
+	return rv;
+}
+
+static int
+parse(int argc, char **argv, struct options *o, const char **name,
+    struct err *e)
+{
+	static const struct option longs[] = {
+		{ "state", required_argument, NULL, 's' },
+		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "upgrade", no_argument, NULL, 'u' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	uint64_t fd;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "s:vh", longs, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			o->state = optarg;
+			break;
+		case 'r':
+			if (text_parse_u64("--ready-fd", optarg, 3, 65535, &fd,
+				e) == -1)
+				return -1;
+			o->ready_fd = (int)fd;
+			break;
+		case 'u':
+			o->upgrade = true;
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		case 'V':
+			*name = "version";
+			return 0;
+		case 'h':
+			*name = "help";
+			return 0;
+		default:
+			return err_set(e, ERR_USAGE,
+			    "option '%.40s' is unknown or lacks its value "
+			    "(try: "
+			    "proxyd help)",
+			    argv[optind - 1]);
+		}
+	}
+	if (optind + 1 != argc)
+		return err_set(e, ERR_USAGE,
+		    optind == argc ?
+			"a command is missing (try: proxyd help)" :
+			"one command at a time (try: proxyd help)");
+	*name = argv[optind];
+	return 0;
+}
+
+static int
+command_run(const struct options *o, struct err *e)
+{
+	struct master_options m = {
+		.ready_fd = o->ready_fd,
+		.upgrade = o->upgrade,
+		.verbose = o->verbose,
+	};
+
+	if (m.ready_fd != -1 && fcntl(m.ready_fd, F_SETFD, FD_CLOEXEC) == -1)
+		return err_errno(e, ERR_USAGE, "--ready-fd %d", m.ready_fd);
+	if (open_state(o, &m.state, e) == -1)
+		return -1;
+	return master_run(&m, e);
+}
+
+/* The new master writes its pid into the lock file once it serves. */
+static int
+command_upgrade(const struct options *o, struct err *e)
+{
+	pid_t before, now;
+
+	if (running_master(o, &before, e) == -1)
+		return -1;
+	if (kill(before, SIGUSR2) == -1)
+		return err_errno(e, ERR_DENIED, "cannot signal pid %d",
+		    (int)before);
+	for (int i = 0; i < 600; i++) {
+		usleep(50 * 1000);
+		if (running_master(o, &now, e) == -1)
+			return -1;
+		if (now == before)
+			continue;
+		printf("pid %d serves; pid %d drains\n", (int)now, (int)before);
+		return 0;
+	}
+	return err_set(e, ERR_TIMEOUT,
+	    "pid %d still serves after 30 s; its log says why the new one "
+	    "did not start",
+	    (int)before);
+}
+
+static int
+command_worker(const struct options *o, struct err *e)
+{
+	(void)o;
+	(void)e;
+	return worker_run();
+}
+
+static int
+command_follower(const struct options *o, struct err *e)
+{
+	struct state st;
+
+	if (open_state(o, &st, e) == -1)
+		return -1;
+	return follower_run(&st);
+}
+
+static int
+command_version(const struct options *o, struct err *e)
+{
+	(void)o;
+	(void)e;
 	puts("proxyd " MUSTER_VERSION);
+	return 0;
+}
+
+static int
+command_help(const struct options *o, struct err *e)
+{
+	(void)o;
+	(void)e;
+	puts("usage: proxyd [--state DIR] [-v] COMMAND\n");
+	for (size_t i = 0; i < nitems(commands); i++)
+		if (commands[i].help != NULL)
+			printf("  %-8s  %s\n", commands[i].name,
+			    commands[i].help);
+	puts("\n  --state DIR   the state directory (default $MUSTER_STATE "
+	     "or " STATE_DEFAULT_DIR ")\n"
+	     "  --ready-fd N  run: write a line to descriptor N once serving\n"
+	     "  -v            run: log more\n\n"
+	     "Settings live in the registry: clusterctl get --all\n"
+	     "Example:  clusterctl set proxy.http.listen 0.0.0.0:80\n"
+	     "          proxyd run");
+	return 0;
+}
+
+static int
+open_state(const struct options *o, struct state *st, struct err *e)
+{
+	return state_open(st, state_dir(o->state), e);
+}
+
+/* The pid in the lock file, if its lock is held. */
+static int
+running_master(const struct options *o, pid_t *pid, struct err *e)
+{
+	char run[PATH_MAX], path[PATH_MAX], text[32];
+	struct state st;
+	ssize_t n;
+	int fd, held;
+
+	if (open_state(o, &st, e) == -1 ||
+	    io_path(path, sizeof(path), state_path(&st, STATE_RUN, run),
+		"proxyd.lock", e) == -1)
+		return -1;
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return err_set(e, ERR_UNREACHABLE, "no proxyd runs with %s",
+		    st.dir);
+	held = flock(fd, LOCK_SH | LOCK_NB) == -1 && errno == EWOULDBLOCK;
+	n = io_read_n(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	*pid = (pid_t)strtol(text, NULL, 10);
+	if (!held || *pid <= 0)
+		return err_set(e, ERR_UNREACHABLE, "no proxyd runs with %s",
+		    st.dir);
 	return 0;
 }

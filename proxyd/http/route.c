@@ -131,7 +131,7 @@ can_go_on(const struct exchange *x, int status)
 
 	return whole && x->req.keep_alive && !x->e->draining &&
 	    x->req.head_len > 0 &&
-	    (status == 200 || status == 404 || status >= 502) &&
+	    (status == 200 || status == 421 || status >= 502) &&
 	    (x->req.minor >= 1 || x->snap->head->settings.keepalive_http10);
 }
 

@@ -35,7 +35,7 @@
 	X(CLIENT_GONE, 0, "client_gone")             \
 	X(CLIENT_STALLED, 0, "client_stalled")       \
 	/* The site. */                              \
-	X(NO_SITE, 404, "no_site")                   \
+	X(NO_SITE, 421, "no_site")                   \
 	X(SITE_DISABLED, 503, "site_disabled")       \
 	X(SITE_BUSY, 503, "site_busy")               \
 	/* The role and its nodes. */                \
