@@ -13,12 +13,21 @@ package=build/muster_${version}_$arch.deb
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH=$epoch
 
-# The packages that own the libraries the programs are linked with.
+# The packages that own the libraries which the programs are linked with.
 library_depends() {
-	objdump -p build/release/{proxyd,nodeagent,clusterctl} |
-	    awk '/NEEDED/ { print $2 }' | sort -u | while read -r soname; do
-		dpkg-query -S "*/$soname" 2>/dev/null | cut -d: -f1
-	done | sort -u | paste -sd, | sed 's/,/, /g'
+	local path
+	ldd build/release/{proxyd,nodeagent,clusterctl} |
+	    awk '$2 == "=>" { print $3 }' | sort -u | while read -r path; do
+		# The package may know it by its place before /usr was merged.
+		dpkg-query -S "$path" 2>/dev/null ||
+		    dpkg-query -S "${path#/usr}" 2>/dev/null ||
+		    dpkg-query -S "$(readlink -f "$path")"
+	done | cut -d: -f1 | sort -u | sed "s/^libc6$/& (>= $(libc_version))/" |
+	    paste -sd, | sed 's/,/, /g'
+}
+
+libc_version() {
+	ldd --version | sed -n '1s/.* //p'
 }
 
 copyright() {
