@@ -20,11 +20,13 @@ report_done(struct context *cx, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (output_is_json()) {
+		json_t *o = json_pack("{s:s}", "done", text);
+
 		/* The change is made; not to know its number is no failure. */
-		if (r != NULL && registry_revision(r, &revision, &e) == -1)
-			output_error(&e);
-		output_json(json_pack("{s:s,s:I}", "done", text, "revision",
-		    (json_int_t)revision));
+		if (r != NULL && registry_revision(r, &revision, &e) == 0)
+			json_object_set_new(o, "revision",
+			    json_integer((json_int_t)revision));
+		output_json(o);
 	} else if (output_is_tty())
 		puts(text);
 	return 0;

@@ -1,6 +1,7 @@
 /*
  * report.h: what a change says when it is done: a sentence on a terminal,
- * nothing in a pipe, {"done": sentence, "revision": number} with --json.
+ * nothing in a pipe, {"done": sentence, "revision": number} with --json (the
+ * revision where there is a registry).
  */
 #ifndef CLUSTERCTL_REPORT_H
 #define CLUSTERCTL_REPORT_H
