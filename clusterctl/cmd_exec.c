@@ -9,6 +9,7 @@
 #include "clusterctl/order_log.h"
 #include "clusterctl/output.h"
 #include "clusterctl/progress.h"
+#include "clusterctl/view.h"
 #include "common/base/io.h"
 #include "common/base/text.h"
 
@@ -61,11 +62,11 @@ static const struct opt what_rows[] = {
 		    "kill)" },
 	{ .name = "timeout",
 	    .letter = 'T',
-	    .type = OPT_DURATION,
+	    .type = OPT_TEXT,
 	    .arg = "TIME",
-	    .max = 366 * DAY_MS,
-	    AT(timeout_ms),
-	    .help = "end it there after this time (30s, 5m, 1h)" },
+	    AT(timeout),
+	    .help = "end it there after this time (30s, 5m; 0: never; "
+		    "default: the setting exec.timeout)" },
 	{ .name = "dry-run",
 	    .type = OPT_FLAG,
 	    AT(dry_run),
@@ -127,6 +128,7 @@ static const struct opt_set exec_sets[] = {
 static int n_leading(const void *);
 static int run(struct context *, const void *, int, char **, struct err *);
 static int check(const struct exec_opts *, int argc, struct err *);
+static int set_timeout(struct exec *, struct err *);
 static int perform(struct exec *, const struct targets *, int argc, char **argv,
     struct err *);
 static int plan(const struct exec *, const struct targets *,
@@ -190,7 +192,7 @@ run(struct context *cx, const void *opts, int argc, char **argv, struct err *e)
 		argc--;
 		argv++;
 	}
-	if (check(o, argc, e) == -1 ||
+	if (check(o, argc, e) == -1 || set_timeout(&x, e) == -1 ||
 	    targets_resolve(cx, &o->targets, set, &t, e) == -1)
 		return -1;
 	if (o->dry_run)
@@ -224,6 +226,20 @@ check(const struct exec_opts *o, int argc, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--pty shows what the command "
 		    "shows: no -g, -L, --diff, --json, --outdir, --errdir");
+	return 0;
+}
+
+static int
+set_timeout(struct exec *x, struct err *e)
+{
+	struct settings settings;
+
+	if (x->opts->timeout != NULL)
+		return text_parse_duration("--timeout", x->opts->timeout,
+		    366 * DAY_MS, &x->timeout_ms, e);
+	if (view_settings(x->cx, &settings, e) == -1)
+		return -1;
+	x->timeout_ms = settings.exec_timeout_ms;
 	return 0;
 }
 
@@ -271,7 +287,7 @@ plan(const struct exec *x, const struct targets *t, struct fanout_plan *p,
 	*p = (struct fanout_plan){
 		.nodes = t->nodes,
 		.n = t->n,
-		.limit_ms = o->timeout_ms > 0 ? o->timeout_ms + ANSWER_MS : 0,
+		.limit_ms = x->timeout_ms > 0 ? x->timeout_ms + ANSWER_MS : 0,
 		.limit_outcome = OUTCOME_LOST,
 		.show_progress =
 		    t->n > 1 && !o->quiet && !o->pty && progress_possible(),

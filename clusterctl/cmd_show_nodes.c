@@ -164,14 +164,17 @@ answer(const struct task *t, json_t *reply, void *arg)
 {
 	struct shown *s = find(arg, t->node->name);
 
-	if (reply == NULL) {
+	if (t->result.outcome != OUTCOME_OK)
 		result_sentence(&t->result, s->why, sizeof(s->why));
+	/* To deny is to answer. */
+	s->answered = t->result.outcome == OUTCOME_OK ||
+	    t->result.outcome == OUTCOME_DENIED;
+	if (!s->answered)
 		return;
-	}
-	s->answered = true;
 	s->seen_ms = clock_wall_ms();
 	s->skew_ms = t->skew_ms;
-	take_status(s, reply);
+	if (reply != NULL)
+		take_status(s, reply);
 }
 
 /* A field that is missing stays unknown: the node may be older than we. */

@@ -20,7 +20,7 @@ struct exec_opts {
 	bool shell, argv, pty;
 	const char *user, *cwd, *on_disconnect;
 	struct opt_list env;
-	int64_t timeout_ms;
+	const char *timeout;
 	bool dry_run;
 	struct pace_opts pace;
 	/* what is said */
@@ -31,7 +31,8 @@ struct exec_opts {
 struct exec {
 	const struct exec_opts *opts;
 	struct context *cx;
-	char *request; /* the same bytes for every node */
+	int64_t timeout_ms; /* 0: none */
+	char *request;	    /* the same bytes for every node */
 	struct exec_output *output;
 	struct exec_stdin *input; /* NULL: none is sent */
 	struct exec_pty *pty;	  /* NULL: none */

@@ -59,9 +59,9 @@ exec_request(const struct exec *x, int argc, char **argv, struct err *e)
 		json_object_set_new(r, "user", json_string(o->user));
 	if (o->cwd != NULL)
 		json_object_set_new(r, "cwd", json_string(o->cwd));
-	if (o->timeout_ms > 0)
+	if (x->timeout_ms > 0)
 		json_object_set_new(r, "timeout_ms",
-		    json_integer(o->timeout_ms));
+		    json_integer(x->timeout_ms));
 	if (o->on_disconnect != NULL)
 		json_object_set_new(r, "on_disconnect",
 		    json_string(o->on_disconnect));
@@ -187,7 +187,7 @@ judge(struct exec *x, struct task *t, bool timed_out)
 	struct err why;
 
 	if (timed_out) {
-		text_format_duration(x->opts->timeout_ms, after, sizeof(after));
+		text_format_duration(x->timeout_ms, after, sizeof(after));
 		err_set(&why, ERR_TIMEOUT, "ended there after %s", after);
 		task_end(t, OUTCOME_TIMEOUT, &why);
 		return;

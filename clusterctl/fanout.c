@@ -396,6 +396,10 @@ on_record(struct channel *c, enum record_type type, const uint8_t *body,
 		return;
 	if (type == REC_ERROR) {
 		proto_parse_error(body, size, &e);
+		/* Of these two the handshake would have told: what ran there
+		 * was ended. */
+		t->result.begun =
+		    e.code == ERR_REVOKED || e.code == ERR_EXPIRED;
 		task_end(t, outcome_of_answer(&e), &e);
 	} else if (f->plan.job->record(t, type, body, size, f->plan.arg, &e) ==
 	    -1) {

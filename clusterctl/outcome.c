@@ -21,8 +21,7 @@ static const struct {
 	[OUTCOME_NONE] = { "none", 0, 0, false, "has not ended" },
 	[OUTCOME_OK] = { "ok", 0, 0, false, "finished" },
 	[OUTCOME_FAILED] = { "failed", ERR_COMMAND, 2, true, "" },
-	[OUTCOME_REFUSED] = { "refused", ERR_COMMAND, 3, true,
-	    "failed there" },
+	[OUTCOME_REFUSED] = { "refused", ERR_COMMAND, 3, true, "failed there" },
 	[OUTCOME_TIMEOUT] = { "timeout", ERR_TIMEOUT, 4, true, "timed out" },
 	[OUTCOME_LOST] = { "lost", ERR_UNREACHABLE, 6, true,
 	    "delivered, result unknown" },
@@ -101,18 +100,18 @@ void
 result_sentence(const struct result *r, char *buf, size_t size)
 {
 	const char *abbrev = sigabbrev_np(r->signal);
+	const char *sentence = outcomes[r->outcome].sentence;
 
+	if (r->outcome == OUTCOME_DENIED && r->begun)
+		sentence = "delivered, then ended: denied";
 	if (r->outcome == OUTCOME_FAILED && r->signal > 0)
 		snprintf(buf, size, "killed by signal %d%s%s", r->signal,
 		    abbrev != NULL ? " SIG" : "", abbrev != NULL ? abbrev : "");
-	else if (r->outcome == OUTCOME_FAILED && r->exit > 0)
+	else if (r->outcome == OUTCOME_FAILED)
 		snprintf(buf, size, "exited with status %d", r->exit);
-	else if (r->why.text[0] == '\0')
-		snprintf(buf, size, "%s", outcomes[r->outcome].sentence);
 	else
-		snprintf(buf, size, "%s%s%s", outcomes[r->outcome].sentence,
-		    outcomes[r->outcome].sentence[0] != '\0' ? ": " : "",
-		    r->why.text);
+		snprintf(buf, size, "%s%s%s", sentence,
+		    r->why.text[0] != '\0' ? ": " : "", r->why.text);
 }
 
 void

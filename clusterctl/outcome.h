@@ -20,7 +20,7 @@ enum outcome {
 	OUTCOME_TIMEOUT,     /* finished: ended by its time-out */
 	OUTCOME_LOST,	     /* delivered, result unknown */
 	OUTCOME_UNREACHABLE, /* not delivered */
-	OUTCOME_DENIED,	     /* not delivered: not allowed */
+	OUTCOME_DENIED,	     /* not allowed */
 	OUTCOME_LOCAL,	     /* given up for a failure of this machine */
 	OUTCOME_SKIPPED,     /* never started */
 	OUTCOME_CANCELLED,   /* ended by Ctrl-C */
@@ -49,6 +49,7 @@ enum outcome outcome_of_answer(const struct err *);
 /* How one target ended, in full. */
 struct result {
 	enum outcome outcome;
+	bool begun;	/* DENIED: the right was lost while it ran */
 	int exit;	/* -1: none */
 	int signal;	/* 0: none */
 	struct err why; /* of the classes that are no plain end */

@@ -240,3 +240,39 @@ def test_audit(cluster3):
     assert result["classes"] == {"failed": "w[1-2]"}
     for log in cluster3.tmp.glob("*/audit-*.log"):
         assert "topsecret" not in log.read_text()
+
+
+def test_denied(cluster3, tmp_path):
+    """A grant for one role holds there only; a right that is lost ends what
+    runs, and is not mistaken for an order that never arrived."""
+    import muster
+    mine = tmp_path / "mine"
+    line = cluster3.ctl("operator", "add", "bob", "--grant",
+                        "exec:worker_http").stdout
+    cluster3.ctl("operator", "join", muster.TOKEN.search(line).group(),
+                 state=mine)
+    r = cluster3.ctl("exec", "-a", "echo hi", state=mine, status=7)
+    assert sorted(r.lines) == ["w1: hi", "w2: hi", "w3: hi"]
+    assert "m1: not delivered: denied: bob has no grant for exec" in r.stderr
+    assert "not delivered: denied" in cluster3.ctl(
+        "push", "w1", "/etc/hostname", tmp_path / "x", state=mine,
+        status=7).stderr
+    p = cluster3.ctl_start("exec", "w[1-3]", "echo up; exec sleep 300",
+                           state=mine)
+    for _ in range(3):
+        assert p.stdout.readline().endswith(b": up\n")
+    cluster3.ctl("operator", "revoke", "bob")
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == 7
+    assert (b"w[1-3] (3): delivered, then ended: denied: the certificate of "
+            b"bob is revoked") in err
+    r = cluster3.ctl("exec", "w1", "id", state=mine, status=7)
+    assert "not delivered: denied: the certificate of bob is revoked" in \
+        r.stderr
+
+
+def test_timeout_of_the_settings(cluster3):
+    cluster3.ctl("set", "exec.timeout", "1s")
+    r = cluster3.ctl("exec", "w1", "sleep 300", status=5)
+    assert "w1: timed out: ended there after 1" in r.stderr
+    cluster3.ctl("exec", "-T", "0", "w1", "sleep 1.2")
