@@ -28,6 +28,7 @@ struct renewal {
 static int64_t wait_s(const struct cert *, int64_t now_s);
 static void renewal_due(evutil_socket_t, short, void *);
 static void renewal_schedule(struct renewal *, int64_t s);
+static void renewal_succeeded(struct renewal *);
 static void renewal_ask(struct renewal *);
 static void renewal_by_ourselves(struct renewal *);
 static void call_done(json_t *reply, const struct err *why, int64_t skew_ms,
@@ -106,6 +107,13 @@ renewal_schedule(struct renewal *r, int64_t s)
 	evtimer_add(r->due, &tv);
 }
 
+/* With a clock that is months ahead each new certificate is old already. */
+static void
+renewal_succeeded(struct renewal *r)
+{
+	renewal_schedule(r, LOOK_S);
+}
+
 static void
 renewal_ask(struct renewal *r)
 {
@@ -134,7 +142,7 @@ renewal_by_ourselves(struct renewal *r)
 
 	if (master_renew_node(a->master, a->identity.public, &issued, &e) == 0 &&
 	    store_certificate(a, issued.bytes, issued.size, &e) == 0) {
-		renewal_schedule(r, wait_s(&a->cert, clock_wall_ms() / 1000));
+		renewal_succeeded(r);
 		return;
 	}
 	log_warn("renewal: %s", e.text);
@@ -152,8 +160,7 @@ call_done(json_t *reply, const struct err *why, int64_t skew_ms, void *arg)
 	if (why != NULL)
 		e = *why;
 	else if (take_certificate(r->agent, reply, &e) == 0) {
-		renewal_schedule(r,
-		    wait_s(&r->agent->cert, clock_wall_ms() / 1000));
+		renewal_succeeded(r);
 		return;
 	}
 	log_warn("renewal of this node's certificate: %s", e.text);

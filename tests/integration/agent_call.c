@@ -226,6 +226,8 @@ record(struct channel *ch, enum record_type type, const uint8_t *body,
 	struct err e;
 
 	(void)arg;
+	if (type == REC_TAKEN)
+		return;
 	if (ends)
 		show(names[type], "json",
 		    json_loadb((const char *)body, size, 0, NULL));
