@@ -268,6 +268,11 @@ save_due(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	/* One transaction: each waits for the disk, on the loop. */
+	if (registry_begin_note(m->registry, &e) == -1) {
+		log_debug("%s", e.text);
+		return;
+	}
 	for (size_t i = 0; i < m->n_sights; i++) {
 		if (m->sights[i].saved)
 			continue;
@@ -275,6 +280,8 @@ save_due(evutil_socket_t fd, short what, void *arg)
 		if (nodes_saw(m->registry, &m->sights[i].seen, &e) == -1)
 			log_debug("%s", e.text);
 	}
+	if (registry_end(m->registry, 0, &e) == -1)
+		log_debug("%s", e.text);
 }
 
 static struct sight *

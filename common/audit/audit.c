@@ -70,8 +70,15 @@ static int
 append(const char *path, json_t *fields, bool wait, struct err *e)
 {
 	struct tail t = { .seq = 0 };
-	int fd, rv = -1;
+	int fd = -1, rv = -1;
 
+	if (fields == NULL) {
+		/* From json_pack(), which likes neither. */
+		err_set(e, ERR_LOCAL,
+		    "no event for the audit log: text that is not UTF-8, or "
+		    "out of memory");
+		goto out;
+	}
 	if ((fd = audit_open(path, true, e)) == -1)
 		goto out;
 	if (find_tail(path, fd, &t, e) == -1 ||

@@ -117,22 +117,6 @@ certs_revoked(struct registry *r, int64_t now_s,
 	return rv;
 }
 
-int
-certs_prune(struct registry *r, int64_t now_s, struct err *e)
-{
-	/* The newest of each holder stays: it says since when it is expired. */
-	static const char sql[] =
-	    "DELETE FROM certs WHERE not_after_s < ? AND serial NOT IN "
-	    "(SELECT max(serial) FROM certs WHERE revoked_ms IS NULL "
-	    "GROUP BY node_id, operator_id)";
-	int rv;
-
-	if (db_begin_note(r, e) == -1)
-		return -1;
-	rv = db_run(r, e, sql, INT(now_s));
-	return registry_end(r, rv, e);
-}
-
 /* The holder's key is set by its first certificate, and stays. */
 static int
 claim_key(struct registry *r, enum cert_holder holder, const char *name,

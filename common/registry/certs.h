@@ -1,7 +1,9 @@
 /*
  * certs.h: the certificates the authority has issued: serials, and which of
  * them are revoked.  A revoked serial stays listed until its certificate
- * would have expired.
+ * would have expired.  The ledger itself is kept for ever (a few rows a year
+ * and node): a clock that was wrong for a moment must not make a revocation
+ * forgotten.
  */
 #ifndef MUSTER_CERTS_H
 #define MUSTER_CERTS_H
@@ -33,9 +35,5 @@ int certs_revoke(struct registry *, uint64_t serial, struct err *);
 int certs_revoked(struct registry *, int64_t now_s,
     int (*fn)(uint64_t serial, int64_t not_after_s, void *arg), void *arg,
     struct err *);
-
-/* Forgets certificates that expired before now_s.  No change of the
- * revision. */
-int certs_prune(struct registry *, int64_t now_s, struct err *);
 
 #endif

@@ -28,6 +28,8 @@ registry_revision(struct registry *r, int64_t *revision, struct err *e)
 {
 	static const char sql[] = "SELECT revision FROM cluster";
 
+	if (r->depth == 0 && r->n_snapshots == 0 && db_check_file(r, e) == -1)
+		return -1;
 	return db_int(r, e, revision, sql) == -1 ? -1 : 0;
 }
 
@@ -62,7 +64,7 @@ registry_begin(struct registry *r, struct err *e, const char *what, ...)
 }
 
 int
-db_begin_note(struct registry *r, struct err *e)
+registry_begin_note(struct registry *r, struct err *e)
 {
 	return begin(r, e);
 }
@@ -101,6 +103,8 @@ registry_snapshot(struct registry *r, struct err *e)
 		r->n_snapshots++;
 		return 0;
 	}
+	if (db_check_file(r, e) == -1)
+		return -1;
 	if (sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		return db_error(r, e);
 	/* The first read is what fixes the state. */
@@ -166,6 +170,8 @@ begin(struct registry *r, struct err *e)
 	if (r->mode == REGISTRY_READ)
 		return err_set(e, ERR_LOCAL,
 		    "registry %s is open for reading only", r->path);
+	if (db_check_file(r, e) == -1)
+		return -1;
 	if (sqlite3_exec(r->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) !=
 	    SQLITE_OK)
 		return db_error(r, e);

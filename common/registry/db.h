@@ -6,6 +6,7 @@
 #ifndef MUSTER_DB_H
 #define MUSTER_DB_H
 
+#include <sys/types.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,8 @@
 
 struct registry {
 	sqlite3 *db;
+	dev_t dev; /* of the file that is open */
+	ino_t ino;
 	enum registry_mode mode;
 	char path[PATH_MAX];
 	char cluster_uuid[UUID_LEN + 1];
@@ -116,9 +119,9 @@ int db_save_options(struct registry *, struct err *,
 
 /* ---- transactions, errors --------------------------------------------- */
 
-/* As registry_begin(), for what is kept beside the configuration (who was
- * seen): no revision, no row in the change log.  Ends with registry_end(). */
-int db_begin_note(struct registry *, struct err *);
+/* Whether the path still leads to the file that is open: what is written to
+ * a file that was removed or replaced is lost.  ERR_LOCAL otherwise. */
+int db_check_file(struct registry *, struct err *);
 
 /* The handle's last error as a sentence.  Returns -1. */
 int db_error(struct registry *, struct err *);

@@ -70,7 +70,8 @@ conflicts_note(struct registry *r, const struct join *j, struct err *e)
 	int rv;
 
 	if (tokens_get(r, j->token_id, &t, e) == -1 ||
-	    join_describe(&t, j, &req, e) == -1 || db_begin_note(r, e) == -1)
+	    join_describe(&t, j, &req, e) == -1 ||
+	    registry_begin_note(r, e) == -1)
 		return -1;
 	rv = db_run(r, e, sql, TEXT(req.name), BLOB(req.key, KEY_SIZE),
 	    TEXT(req.addr), INT(req.port), INT(req.at_ms));
@@ -96,7 +97,7 @@ conflicts_clear(struct registry *r, const char *name, struct err *e)
 	static const char sql[] = "DELETE FROM conflicts WHERE name = ?";
 	int rv;
 
-	if (db_begin_note(r, e) == -1)
+	if (registry_begin_note(r, e) == -1)
 		return -1;
 	rv = db_run(r, e, sql, TEXT(name));
 	return registry_end(r, rv, e);

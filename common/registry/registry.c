@@ -32,7 +32,7 @@ static struct registry *open_handle(const char *path, enum registry_mode,
     struct err *);
 static int run_pragmas(struct registry *, const char *const *, size_t n,
     struct err *);
-static int check_file(const char *path, struct err *);
+static int check_file(const char *path, struct stat *, struct err *);
 static int check_schema(struct registry *, struct err *);
 static int load_cluster(struct registry *, struct err *);
 static int fill_new(const char *path, const char *cluster_name, struct err *);
@@ -70,10 +70,13 @@ struct registry *
 registry_open(const char *path, enum registry_mode mode, struct err *e)
 {
 	struct registry *r;
+	struct stat sb;
 
-	if (check_file(path, e) == -1 ||
+	if (check_file(path, &sb, e) == -1 ||
 	    (r = open_handle(path, mode, e)) == NULL)
 		return NULL;
+	r->dev = sb.st_dev;
+	r->ino = sb.st_ino;
 	if (check_schema(r, e) == -1)
 		goto fail;
 	if (mode == REGISTRY_WRITE &&
@@ -116,6 +119,21 @@ void
 registry_set_actor(struct registry *r, const char *who)
 {
 	snprintf(r->actor, sizeof(r->actor), "%s", who);
+}
+
+int
+db_check_file(struct registry *r, struct err *e)
+{
+	struct stat sb;
+
+	if (stat(r->path, &sb) == 0 && sb.st_dev == r->dev &&
+	    sb.st_ino == r->ino)
+		return 0;
+	return err_set(e, ERR_LOCAL,
+	    "registry %s was removed or replaced while in use; stop nodeagent "
+	    "and proxyd, put the right file there without -wal and -shm, and "
+	    "start them",
+	    r->path);
 }
 
 static struct registry *
@@ -162,28 +180,26 @@ run_pragmas(struct registry *r, const char *const *pragmas, size_t n,
 /* The registry holds the pre-shared keys of open tokens: as careful as with
  * a key file. */
 static int
-check_file(const char *path, struct err *e)
+check_file(const char *path, struct stat *sb, struct err *e)
 {
-	struct stat sb;
-
-	if (lstat(path, &sb) == -1 && errno == ENOENT)
+	if (lstat(path, sb) == -1 && errno == ENOENT)
 		return err_set(e, ERR_LOCAL,
 		    "no registry at %s (make one with clusterctl init, or "
 		    "work on a master)",
 		    path);
-	if (lstat(path, &sb) == -1)
+	if (lstat(path, sb) == -1)
 		return err_errno(e, ERR_LOCAL, "registry %s", path);
-	if (!S_ISREG(sb.st_mode))
+	if (!S_ISREG(sb->st_mode))
 		return err_set(e, ERR_LOCAL, "registry %s is not a plain file",
 		    path);
-	if (sb.st_uid != geteuid())
+	if (sb->st_uid != geteuid())
 		return err_set(e, ERR_LOCAL,
 		    "registry %s belongs to uid %d, not to uid %d", path,
-		    (int)sb.st_uid, (int)geteuid());
-	if ((sb.st_mode & 0077) != 0)
+		    (int)sb->st_uid, (int)geteuid());
+	if ((sb->st_mode & 0077) != 0)
 		return err_set(e, ERR_LOCAL,
 		    "registry %s is open to others (mode %04o); chmod 600 it",
-		    path, (unsigned)sb.st_mode & 07777);
+		    path, (unsigned)sb->st_mode & 07777);
 	return 0;
 }
 

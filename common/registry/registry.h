@@ -46,7 +46,9 @@ void registry_close(struct registry *);
 const char *registry_cluster_uuid(const struct registry *);
 const char *registry_cluster_name(const struct registry *);
 
-/* The number of the last change.  Cheap (microseconds): fit for a poll. */
+/* The number of the last change.  Cheap (microseconds): fit for a poll.  As
+ * with changes and snapshots, ERR_LOCAL when the file was removed or replaced
+ * since it was opened. */
 int registry_revision(struct registry *, int64_t *revision, struct err *);
 
 /*
@@ -68,6 +70,10 @@ void registry_set_actor(struct registry *, const char *who);
 int registry_begin(struct registry *, struct err *, const char *what, ...)
     PRINTF(3, 4);
 int registry_end(struct registry *, int rv, struct err *);
+
+/* The same for what is kept beside the configuration (who was seen): no
+ * revision and no row in the change log. */
+int registry_begin_note(struct registry *, struct err *);
 
 /* Several reads that see one state, whatever others write meanwhile.
  * Nests. */

@@ -14,7 +14,7 @@ nodes_saw(struct registry *r, const struct node_sight *s, struct err *e)
 	    "version = ?4";
 	int rv;
 
-	if (db_begin_note(r, e) == -1)
+	if (registry_begin_note(r, e) == -1)
 		return -1;
 	rv = db_run(r, e, sql, TEXT(s->name), INT(s->at_ms), INT(s->skew_ms),
 	    TEXT(s->version));

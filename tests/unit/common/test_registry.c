@@ -277,6 +277,25 @@ a_second_writer_is_told(void **state)
 	registry_close(other);
 }
 
+static void
+a_replaced_file_is_not_written(void **state)
+{
+	struct scratch *s = *state;
+	char other[PATH_MAX];
+	int64_t revision;
+
+	scratch_path(s, "other.db", other);
+	assert_ok(s, registry_backup(s->r, other, &s->e));
+	assert_int_equal(rename(other, s->db), 0);
+	assert_refused(s, registry_revision(s->r, &revision, &s->e), ERR_LOCAL,
+	    "removed or replaced");
+	assert_refused(s, settings_set(s->r, "proxy.retries", "1", &s->e),
+	    ERR_LOCAL, "removed or replaced");
+	assert_int_equal(unlink(s->db), 0);
+	assert_refused(s, registry_snapshot(s->r, &s->e), ERR_LOCAL,
+	    "removed or replaced");
+}
+
 static int
 add_sites(struct scratch *s, int from, int n)
 {
@@ -420,6 +439,7 @@ main(void)
 		scratch_test(a_reader_cannot_write),
 		scratch_test(a_snapshot_stands_still),
 		scratch_test(a_second_writer_is_told),
+		scratch_test(a_replaced_file_is_not_written),
 		scratch_test(a_full_disk_undoes_all),
 		scratch_test(a_backup_is_whole_and_private),
 		scratch_test(a_restored_one_goes_on_behind),
