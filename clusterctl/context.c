@@ -145,6 +145,13 @@ context_operator(const struct context *cx)
 	return &cx->operator;
 }
 
+int
+context_be_node(struct context *cx, struct err *e)
+{
+	return identity_load(&cx->state, CERT_NODE, clock_wall_ms() / 1000,
+	    &cx->identity, NULL, e);
+}
+
 const char *
 context_state_dir(const struct context *cx)
 {

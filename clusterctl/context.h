@@ -51,6 +51,10 @@ struct roster *context_roster(const struct context *);
 const struct channel_identity *context_identity(const struct context *);
 const struct cert *context_operator(const struct context *);
 
+/* From here on sessions are opened as this node: what a master may ask of
+ * the others takes no operator. */
+int context_be_node(struct context *, struct err *);
+
 /* Where --state pointed, also when nothing is there yet (init, join). */
 const char *context_state_dir(const struct context *);
 /* The command line as typed. */

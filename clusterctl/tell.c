@@ -30,7 +30,7 @@ tell_everybody(struct context *cx)
 		err_set(&t.e, ERR_LOCAL, "out of memory");
 	else if (registry_revision(context_registry(cx), &revision, &t.e) ==
 		0 &&
-	    context_need(cx, NEEDS_OPERATOR, &t.e) == 0)
+	    context_be_node(cx, &t.e) == 0)
 		status = ask_all(cx, revision, &t);
 	if (status == -1) {
 		output_note("the nodes hear of it within a minute; they could "

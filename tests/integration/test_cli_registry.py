@@ -89,6 +89,45 @@ def test_backup_and_restore(master, tmp_path):
     master.ctl("registry", "check")
 
 
+def test_a_lost_master(cluster, tmp_path):
+    """A second node with the role master stands by without the registry;
+    with a backup and the authority key it takes over, and the others follow
+    although they have seen later revisions than the backup's."""
+    m1 = cluster.master
+    m2 = cluster.add_worker("m2", role="master")
+    w1 = cluster.add_worker("w1")
+    cluster.ctl("registry", "backup", tmp_path / "copy.db")
+    for name in ("authority.key", "authority.pub"):
+        shutil.copy(m1.state / name, tmp_path / name)
+    for i in range(5):
+        cluster.ctl("site", "add", f"later{i}.example")
+    muster.wait_for(lambda: len(w1.ctl("site", "list").lines) == 5
+                    and len(m2.ctl("site", "list").lines) == 5)
+    m1.kill()
+    assert w1.ctl("nodes").lines == ["m1", "m2", "w1"]
+
+    m2.stop()
+    m2.expect_log(".*m1.*")
+    w1.expect_log(".*m1.*")
+    shutil.copy(tmp_path / "copy.db", m2.state / "registry.db")
+    shutil.copy(tmp_path / "authority.key", m2.state / "authority.key")
+    m2.start()
+    assert m2.ctl("site", "list").lines == []
+    r = m2.ctl("node", "remove", "m1")
+    assert r.stderr == ""
+    assert w1.ctl("nodes").lines == ["m2", "w1"]
+    token = muster.TOKEN.search(
+        m2.ctl("enroll", "--role", "worker_http").stdout).group()
+    cluster.join(token, "w2")
+    muster.wait_for(lambda: w1.ctl("nodes").lines == ["m2", "w1", "w2"])
+    # An operator of the new master commands them all.
+    token = muster.TOKEN.search(
+        m2.ctl("operator", "add", "anna", "--grant", "*").stdout).group()
+    m2.ctl("operator", "join", token)
+    m2.ctl("exec", "-a", "true")
+    m2.ctl("registry", "check")
+
+
 def test_the_change_log_says_who(master):
     fill_in(master)
     row = master.ctl("registry", "log", "-n", "1", "--json").json
