@@ -128,20 +128,22 @@ load_identity(struct agent *a, struct err *e)
 static int
 load_roster(struct agent *a, struct err *e)
 {
-	if (a->master != NULL && master_refresh(a->master, e) == -1) {
-		/* Locked: the roster that was signed last serves on. */
-		if (e->code != ERR_LOCKED || !state_has(&a->state,
-		    STATE_ROSTER))
+	if (state_has(&a->state, STATE_ROSTER)) {
+		if (agent_adopt_roster(a, e) == 0)
+			goto loaded;
+		if (a->master == NULL)
 			return -1;
-		log_warn("%s", e->text);
-	}
-	if (a->view.revision != 0)
-		return 0;
-	if (!state_has(&a->state, STATE_ROSTER))
+		log_warn("%s; making a new one", e->text);
+	} else if (a->master == NULL)
 		return err_set(e, ERR_LOCAL,
 		    "this node has no roster yet: it has not finished joining "
 		    "(run the same nodeagent join line again)");
-	return agent_adopt_roster(a, e);
+loaded:
+	/* A locked master serves on with the roster that it signed last. */
+	if (a->master != NULL && master_refresh(a->master, e) == -1 &&
+	    (e->code != ERR_LOCKED || a->view.revision == 0))
+		return -1;
+	return 0;
 }
 
 static int
