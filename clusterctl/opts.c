@@ -8,6 +8,9 @@
 #include "common/base/name.h"
 #include "common/base/text.h"
 
+#define HELP_LEFT  26 /* columns of --help */
+#define HELP_RIGHT 79
+
 #define NAMES_MAX 96 /* options of one command, for suggestions */
 
 /* A row and the struct that it fills. */
@@ -16,6 +19,7 @@ struct match {
 	char *into;
 };
 
+static void help_text(const char *text, int used);
 static int set_initial(const struct opt_line *, struct err *);
 static int parse_long(const struct opt_line *, char **argv, int argc, int *i,
     int n_args, struct err *);
@@ -69,22 +73,43 @@ opts_help(const struct opt_set *set)
 {
 	for (size_t i = 0; i < set->n; i++) {
 		const struct opt *row = &set->rows[i];
-		char left[64], letter[4] = "  ";
+		char letter[4] = "  ", text[240];
+		int used;
 
 		if (row->letter != '\0')
 			snprintf(letter, sizeof(letter), "-%c", row->letter);
-		snprintf(left, sizeof(left), "  %s%s%s%s%s%s", letter,
+		used = printf("  %s%s%s%s%s", letter,
 		    row->name == NULL	    ? "" :
-			row->letter != '\0' ? ", " :
-					      "  ",
-		    row->name != NULL ? "--" : "",
+			row->letter != '\0' ? ", --" :
+					      "  --",
 		    row->name != NULL ? row->name : "",
 		    row->arg != NULL ? " " : "",
 		    row->arg != NULL ? row->arg : "");
-		printf("%-28s %s", left, row->help);
-		if (row->initial != NULL)
-			printf(" (default %s)", row->initial);
-		putchar('\n');
+		snprintf(text, sizeof(text), "%s%s%s%s", row->help,
+		    row->initial != NULL ? " (default " : "",
+		    row->initial != NULL ? row->initial : "",
+		    row->initial != NULL ? ")" : "");
+		help_text(text, used);
+	}
+}
+
+/* Fills the columns from HELP_LEFT to HELP_RIGHT. */
+static void
+help_text(const char *text, int used)
+{
+	if (used >= HELP_LEFT)
+		used = printf("\n") - 1;
+	while (*text != '\0') {
+		size_t len = strlen(text);
+
+		if (len > HELP_RIGHT - HELP_LEFT) {
+			len = HELP_RIGHT - HELP_LEFT;
+			while (len > 1 && text[len] != ' ')
+				len--;
+		}
+		printf("%*s%.*s\n", HELP_LEFT - used, "", (int)len, text);
+		text += len + strspn(text + len, " ");
+		used = 0;
 	}
 }
 
