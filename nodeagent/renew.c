@@ -11,6 +11,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/net/identity.h"
+#include "common/registry/roles.h"
 #include "nodeagent/agent.h"
 #include "nodeagent/call.h"
 #include "nodeagent/master.h"
@@ -25,7 +26,8 @@ struct renewal {
 	size_t master; /* that is being asked: an index of the view */
 };
 
-static int64_t wait_s(const struct cert *, int64_t now_s);
+static int64_t wait_s(const struct agent *, int64_t now_s);
+static bool fits_roles(const struct agent *);
 static void renewal_due(evutil_socket_t, short, void *);
 static void renewal_schedule(struct renewal *, int64_t s);
 static void renewal_succeeded(struct renewal *);
@@ -51,8 +53,7 @@ renewal_new(struct agent *a, struct err *e)
 		return NULL;
 	}
 	r->agent = a;
-	renewal_schedule(r,
-	    wait_s(&a->cert, clock_wall_ms() / 1000));
+	renewal_schedule(r, wait_s(a, clock_wall_ms() / 1000));
 	return r;
 }
 
@@ -66,24 +67,39 @@ renewal_free(struct renewal *r)
 	free(r);
 }
 
-/* Until two thirds of its life are over: a function of the clock alone. */
+/* Until two thirds of its life are over. */
 static int64_t
-wait_s(const struct cert *c, int64_t now_s)
+wait_s(const struct agent *a, int64_t now_s)
 {
+	const struct cert *c = &a->cert;
 	int64_t due_s = c->not_before_s +
 	    (c->not_after_s - c->not_before_s) / 3 * 2;
 
-	if (due_s <= now_s)
+	if (due_s <= now_s || !fits_roles(a))
 		return 0;
 	/* Not longer: the wall clock may be set meanwhile. */
 	return due_s - now_s < LOOK_S ? due_s - now_s : LOOK_S;
+}
+
+/* A node that became a master has a certificate from before, which does not
+ * let it tell the others of a new roster. */
+static bool
+fits_roles(const struct agent *a)
+{
+	size_t len = strlen(ROLE_MASTER);
+	const char *p = a->view.roles;
+
+	for (; *p != '\0'; p += strcspn(p, " "), p += strspn(p, " "))
+		if (strcspn(p, " ") == len && strncmp(p, ROLE_MASTER, len) == 0)
+			return cert_grants(&a->cert, "sync", NULL, 0);
+	return true;
 }
 
 static void
 renewal_due(evutil_socket_t fd, short what, void *arg)
 {
 	struct renewal *r = arg;
-	int64_t left_s = wait_s(&r->agent->cert, clock_wall_ms() / 1000);
+	int64_t left_s = wait_s(r->agent, clock_wall_ms() / 1000);
 
 	(void)fd;
 	(void)what;
