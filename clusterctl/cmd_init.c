@@ -90,9 +90,14 @@ run_init(struct context *cx, const void *opts, int argc, char **argv,
 	}
 	rv = founding_perform(&st, &f, e);
 	secret_wipe(passphrase, sizeof(passphrase));
-	if (rv == 0)
-		tell(cx, &f);
-	return rv;
+	if (rv == -1)
+		return -1;
+	tell(cx, &f);
+	if (o->address == NULL)
+		output_note("the address was guessed; another one: clusterctl "
+			    "node set %s --address IP",
+		    f.node);
+	return 0;
 }
 
 /* Names and address: what was typed, checked, else what the host says. */

@@ -2,6 +2,8 @@
 #include "clusterctl/fields.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clusterctl/output.h"
@@ -16,6 +18,7 @@ static const struct column columns[] = {
 	{ .title = "MEANING", .key = "help" },
 };
 
+static char *title_of(const char *what);
 static struct opt row_of(const struct option *, size_t i);
 static char *long_name(const char *name);
 
@@ -38,7 +41,7 @@ fields_opts(const struct option_table *table, size_t offset)
 	for (size_t row = 0; row < table->n; row++)
 		rows[row] = row_of(&table->rows[row], row);
 	m->table = table;
-	m->set = (struct opt_set){ .title = table->what,
+	m->set = (struct opt_set){ .title = title_of(table->what),
 		.rows = rows,
 		.n = table->n,
 		.offset = offset };
@@ -113,6 +116,18 @@ fields_print(const struct option_table *table, const void *object)
 		table_put(t, o->help);
 	}
 	table_end(t);
+}
+
+/* "role option" is titled "Role options". */
+static char *
+title_of(const char *what)
+{
+	size_t size = strlen(what) + 2;
+	char *title = xcalloc(1, size);
+
+	snprintf(title, size, "%ss", what);
+	title[0] = (char)toupper((unsigned char)title[0]);
+	return title;
 }
 
 static struct opt

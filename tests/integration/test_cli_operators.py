@@ -78,7 +78,7 @@ def test_a_join_that_broke_off_is_finished_by_the_same_token(cluster):
     ("muster1.AAAA", None),
     ("x" * 5000, "that is no token: it is too long"),
     ("hello", None),
-])
+], ids=["cut", "long", "other"])
 def test_bad_tokens(cluster, token, text):
     r = join(cluster, token, "bob", status=2)
     assert r.stderr.count("\n") == 1 and token not in r.stderr
@@ -179,3 +179,22 @@ def test_a_sealed_master(empty_cluster):
 def test_unlock_where_nothing_is_sealed(cluster):
     p = with_passphrase(cluster.ctl_argv("unlock"), "x", 0)
     assert p.stderr == ""
+
+
+def test_the_token_does_not_stay_in_the_process_list(cluster):
+    token = add(cluster, "bob", "--grant", "status")
+    # A master that is stopped takes the connection and says nothing.
+    os.kill(cluster.master.pid, muster.signal.SIGSTOP)
+    p = cluster.ctl_start("operator", "join", token,
+                          state=cluster.tmp / "bob")
+    try:
+        def seen():
+            with open(f"/proc/{p.pid}/cmdline", "rb") as f:
+                return f.read()
+        muster.wait_for(lambda: (cluster.tmp / "bob" /
+                                 "operator.key").exists())
+        assert token.encode() not in seen()
+        assert b"muster1" not in seen()
+    finally:
+        os.kill(cluster.master.pid, muster.signal.SIGCONT)
+        p.communicate(timeout=30)
