@@ -6,11 +6,11 @@ usage: bench_nodeset.py [--names 100000] [--rounds 5]
 
 import argparse
 import random
+import subprocess
 import sys
 import tempfile
 
-from measure import Table, median, rounds, timed
-import muster
+from measure import Table, median, muster, rounds, timed
 
 
 def shapes(n):
@@ -30,20 +30,23 @@ def main():
     p.add_argument("--names", type=int, default=100000)
     p.add_argument("--rounds", type=int, default=5)
     args = p.parse_args()
+    theirs = ("nodeset", "-f")
+    ours = (muster.program("clusterctl"), "nodeset", "fold", "-")
     table = Table(f"parse and fold {args.names:,} node names (CPU)")
     for shape, names in shapes(args.names).items():
-        with tempfile.TemporaryFile() as f:
-            f.write("\n".join(names).encode())
+        with tempfile.TemporaryFile(buffering=0) as f:
+            f.write("".join(f"{n}\n" for n in names).encode())
 
-            def run(*argv):
+            def run(call, *argv, **how):
                 f.seek(0)
-                return timed(*argv, stdin=f)
+                return call(*argv, stdin=f, **how)
 
-            results = rounds({
-                "nodeset": lambda: run("nodeset", "-f"),
-                "muster": lambda: run(muster.program("clusterctl"),
-                                      "nodeset", "fold", "-"),
-            }, args.rounds)
+            if run(subprocess.check_output, ours) != \
+                    run(subprocess.check_output, theirs):
+                sys.exit(f"{shape}: the two fold differently")
+            results = rounds({"nodeset": lambda: run(timed, *theirs),
+                              "muster": lambda: run(timed, *ours)},
+                             args.rounds)
         table.ratio(shape, [r["cpu"] for r in results["muster"]], "nodeset",
                     median(results["nodeset"], "cpu"), 1 / 10)
     return 0 if table.show() else 1

@@ -17,7 +17,7 @@ TIMED = muster.BIN / "tests" / "bench" / "timed"
 
 
 def timed(*argv, env=None, stdin=None, status=(0,)):
-    """Runs a command; returns {wall, cpu, first_cpu, peak_kb, bytes}.  Its
+    """Runs a command; returns {wall, cpu, peak_kb, bytes}.  Its
     exit status must be one of those given."""
     with tempfile.NamedTemporaryFile("r") as out:
         done = subprocess.run(
@@ -39,11 +39,16 @@ def rounds(contenders, n):
     results = {name: [] for name in contenders}
     for i in range(n):
         for name, run in contenders.items():
-            print(f"  round {i + 1} of {n}: {name:40}", end="\r",
-                  file=sys.stderr, flush=True)
+            progress(f"round {i + 1} of {n}: {name}")
             results[name].append(run())
-    print(" " * 70, end="\r", file=sys.stderr)
+    progress("")
     return results
+
+
+def progress(text):
+    """One line that changes, for whoever watches."""
+    if sys.stderr.isatty():
+        print(f"  {text:70}", end="\r", file=sys.stderr, flush=True)
 
 
 def median(results, key="wall"):

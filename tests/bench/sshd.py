@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import muster
+from measure import muster
 
 LISTEN_MAX = 16  # sshd's own limit of addresses (MAX_LISTEN_SOCKS)
 

@@ -5,8 +5,7 @@
  *
  * usage: timed FILE COMMAND [ARGUMENT]...
  *
- * The command's output is read and dropped; "first_us" is the processor time
- * that it had used (in its main thread) when its first byte came.
+ * The command's output is read, counted and dropped.
  */
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -20,7 +19,7 @@
 #include <unistd.h>
 
 struct taken {
-	int64_t wall_us, first_us;
+	int64_t wall_us;
 	uint64_t bytes;
 	int status;
 	struct rusage usage;
@@ -28,14 +27,13 @@ struct taken {
 
 static int64_t now_us(void);
 static pid_t start(char **argv, int *output);
-static void drain(int output, pid_t, struct taken *);
-static int64_t cpu_us(pid_t);
+static uint64_t drain(int output);
 static int report(const char *path, const struct taken *);
 
 int
 main(int argc, char **argv)
 {
-	struct taken t = { .first_us = -1 };
+	struct taken t;
 	int64_t begin = now_us();
 	int output;
 	pid_t pid;
@@ -48,7 +46,7 @@ main(int argc, char **argv)
 		perror(argv[2]);
 		return 126;
 	}
-	drain(output, pid, &t);
+	t.bytes = drain(output);
 	if (wait4(pid, &t.status, 0, &t.usage) == -1)
 		return 126;
 	t.wall_us = now_us() - begin;
@@ -74,34 +72,17 @@ start(char **argv, int *output)
 	return pid;
 }
 
-static void
-drain(int output, pid_t pid, struct taken *t)
+static uint64_t
+drain(int output)
 {
 	char buf[65536];
+	uint64_t bytes = 0;
 	ssize_t n;
 
-	while ((n = read(output, buf, sizeof(buf))) > 0) {
-		if (t->bytes == 0)
-			t->first_us = cpu_us(pid);
-		t->bytes += (uint64_t)n;
-	}
+	while ((n = read(output, buf, sizeof(buf))) > 0)
+		bytes += (uint64_t)n;
 	close(output);
-}
-
-static int64_t
-cpu_us(pid_t pid)
-{
-	char path[64];
-	int64_t ns = -1000;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
-	if ((f = fopen(path, "re")) == NULL)
-		return -1;
-	if (fscanf(f, "%" SCNd64, &ns) != 1)
-		ns = -1000;
-	fclose(f);
-	return ns / 1000;
+	return bytes;
 }
 
 static int64_t
@@ -124,14 +105,14 @@ report(const char *path, const struct taken *t)
 		return 126;
 	}
 	fprintf(f,
-	    "{\"wall\": %.6f, \"cpu\": %.6f, \"first_cpu\": %.6f, "
-	    "\"peak_kb\": %ld, \"bytes\": %" PRIu64 ", \"status\": %d}\n",
+	    "{\"wall\": %.6f, \"cpu\": %.6f, \"peak_kb\": %ld, \"bytes\": "
+	    "%" PRIu64 ", \"status\": %d}\n",
 	    (double)t->wall_us / 1e6,
 	    (double)(t->usage.ru_utime.tv_sec + t->usage.ru_stime.tv_sec) +
 		(double)(t->usage.ru_utime.tv_usec +
 		    t->usage.ru_stime.tv_usec) /
 		    1e6,
-	    (double)t->first_us / 1e6, t->usage.ru_maxrss, t->bytes,
+	    t->usage.ru_maxrss, t->bytes,
 	    exited ? WEXITSTATUS(t->status) : -WTERMSIG(t->status));
 	return fclose(f) == 0 ? 0 : 126;
 }
