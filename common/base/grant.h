@@ -8,7 +8,8 @@
 #include "common/base/err.h"
 
 #define GRANTS_MAX 24
-#define GRANT_LEN  96 /* "exec:worker_http" */
+#define GRANT_LEN  96  /* "exec:worker_http" */
+#define GRANTS_LEN 768 /* all together, so that a certificate has room */
 
 /* Checks one grant's form; ERR_USAGE with the rule. */
 int grant_check(const char *grant, struct err *);

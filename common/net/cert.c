@@ -14,7 +14,6 @@
 
 #define CERT_LABEL     "muster-cert-1\n"
 #define CERT_LABEL_LEN (sizeof(CERT_LABEL) - 1)
-#define VERB_MAX_LEN   24
 #define TIME_MAX_S     253402300799 /* the end of the year 9999 */
 
 static const char *const kind_words[] = {
@@ -113,28 +112,6 @@ cert_grants(const struct cert *c, const char *verb, const char *const *roles,
 	return false;
 }
 
-int
-cert_check_grant(const char *grant, struct err *e)
-{
-	size_t len = verb_length(grant);
-	bool good =
-	    len > 0 && len <= VERB_MAX_LEN && strlen(grant) <= CERT_GRANT_LEN;
-
-	if (good && !is_any_verb(grant, len))
-		for (size_t i = 0; i < len; i++)
-			good = good &&
-			    ((grant[i] >= 'a' && grant[i] <= 'z') ||
-				(grant[i] == '_' && i > 0));
-	if (!good)
-		return err_set(e, ERR_USAGE,
-		    "grant '%.64s' is not valid: a verb such as exec, or *, "
-		    "and optionally ':' and a role",
-		    grant);
-	if (grant[len] == ':' && name_check_role(grant + len + 1, e) == -1)
-		return err_wrap(e, "grant '%.64s'", grant);
-	return 0;
-}
-
 void
 key_fingerprint(const uint8_t key[KEY_SIZE], char buf[FINGERPRINT_LEN + 1])
 {
@@ -167,7 +144,7 @@ cert_check(const struct cert *c, struct err *e)
 		    "behind its start and at most %d grants",
 		    c->name, CERT_GRANTS_MAX);
 	for (size_t i = 0; i < c->n_grants; i++)
-		if (cert_check_grant(c->grants[i], e) == -1)
+		if (grant_check(c->grants[i], e) == -1)
 			return -1;
 	return 0;
 }

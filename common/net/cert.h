@@ -57,9 +57,6 @@ int cert_verify(const uint8_t *bytes, size_t size,
 bool cert_grants(const struct cert *, const char *verb,
     const char *const *roles, size_t n_roles);
 
-/* Checks one grant's form: a verb or "*", optionally ":role". */
-int cert_check_grant(const char *grant, struct err *);
-
 /* The short fingerprint that both ends show: "k7qm-2xpa-91fd-h3zt". */
 #define FINGERPRINT_LEN 19
 void key_fingerprint(const uint8_t key[KEY_SIZE],

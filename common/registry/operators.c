@@ -209,8 +209,18 @@ grants_text(const char *const *grants, size_t n, struct err *e)
 		if (json_array_append_new(list, json_string(grants[i])) == -1)
 			goto nomem;
 	}
-	if ((text = json_dumps(list, JSON_COMPACT)) != NULL)
-		goto out;
+	if ((text = json_dumps(list, JSON_COMPACT)) == NULL)
+		goto nomem;
+	if (strlen(text) > GRANTS_LEN) {
+		err_set(e, ERR_USAGE,
+		    "the grants are too long for a certificate (%zu bytes, "
+		    "at most %d); grant a verb on all roles, or make a role "
+		    "of its own",
+		    strlen(text), GRANTS_LEN);
+		free(text);
+		text = NULL;
+	}
+	goto out;
 nomem:
 	err_set(e, ERR_LOCAL, "out of memory");
 out:

@@ -274,9 +274,9 @@ grants_have_a_form(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < nitems(good); i++)
-		assert_int_equal(cert_check_grant(good[i], &e), 0);
+		assert_int_equal(grant_check(good[i], &e), 0);
 	for (size_t i = 0; i < nitems(bad); i++) {
-		assert_int_equal(cert_check_grant(bad[i], &e), -1);
+		assert_int_equal(grant_check(bad[i], &e), -1);
 		assert_int_equal(e.code, ERR_USAGE);
 	}
 }

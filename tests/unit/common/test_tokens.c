@@ -369,6 +369,22 @@ of_racing_joins_one_wins(void **state)
 }
 
 static void
+grants_fit_a_certificate(void **state)
+{
+	char grant[GRANT_LEN + 1] = "exec:";
+	const char *grants[GRANTS_MAX];
+	struct scratch *s = *state;
+
+	memset(grant + 5, 'r', 50);
+	for (size_t i = 0; i < GRANTS_MAX; i++)
+		grants[i] = grant;
+	assert_ok(s, operators_add(s->r, "ann", grants, 12, 0, &s->e));
+	assert_refused(s,
+	    operators_set(s->r, "ann", grants, GRANTS_MAX, 0, &s->e), ERR_USAGE,
+	    "too long for a certificate");
+}
+
+static void
 operators_join_and_are_revoked(void **state)
 {
 	static const char *const grants[] = { "exec:storage", "status" };
@@ -441,6 +457,7 @@ main(void)
 		scratch_test(a_plain_node_gets_its_agent),
 		scratch_test(an_approval_is_waited_for),
 		scratch_test(of_racing_joins_one_wins),
+		scratch_test(grants_fit_a_certificate),
 		scratch_test(operators_join_and_are_revoked),
 	};
 
