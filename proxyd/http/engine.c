@@ -177,6 +177,13 @@ engine_leave(struct engine *e)
 		c->next = e->free_clients;
 		e->free_clients = c;
 	}
+	while (e->dead_exchanges != NULL) {
+		struct exchange *x = e->dead_exchanges;
+
+		e->dead_exchanges = x->next;
+		x->next = e->free_exchanges;
+		e->free_exchanges = x;
+	}
 	while (e->dead_nodes != NULL) {
 		struct node_conn *n = e->dead_nodes;
 

@@ -59,7 +59,7 @@ struct engine {
 	uint32_t n_nodes;		    /* idle or not */
 	struct node_conn *dead_nodes, *free_nodes;
 
-	struct exchange *free_exchanges;
+	struct exchange *dead_exchanges, *free_exchanges;
 	struct queue **queues; /* by the role's target row */
 	uint32_t n_queued;
 	bool serving; /* a queue, just now */

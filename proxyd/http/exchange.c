@@ -166,7 +166,8 @@ static void
 run_request(struct exchange *x)
 {
 	exchange_run_up(x);
-	if (x->state == X_REQUEST && x->node->s.readable)
+	if (x->state == X_REQUEST &&
+	    (x->node->s.readable || x->node->in != NULL))
 		exchange_read_response(x);
 	if (x->state == X_REQUEST)
 		client_is_gone(x);

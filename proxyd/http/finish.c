@@ -50,8 +50,8 @@ exchange_free(struct exchange *x)
 		    e->slot);
 	flow_fini(&x->up, &e->tools);
 	flow_fini(&x->down, &e->tools);
-	x->next = e->free_exchanges;
-	e->free_exchanges = x;
+	x->next = e->dead_exchanges; /* whoever called looks at its state */
+	e->dead_exchanges = x;
 	/* A place is free: on the node, or among the site's. */
 	if (role != NULL && e->n_queued > 0)
 		exchange_serve_queue(e, role);

@@ -13,7 +13,7 @@
 #define INTERIMS_MAX 16
 
 static bool read_more(struct exchange *);
-static bool take_head(struct exchange *);
+static void take_heads(struct exchange *);
 static bool relay_interim(struct exchange *);
 static void respond(struct exchange *);
 static void open_tunnel(struct exchange *);
@@ -29,13 +29,10 @@ exchange_read_response(struct exchange *x)
 	    flow_run(&x->down, &x->e->tools, &x->node->s, &x->client->s,
 		&why) != FLOW_FINISHED)
 		return;
-	while (x->state == X_REQUEST) {
-		if (x->node->in != NULL && buf_len(x->node->in) > 0 &&
-		    !take_head(x))
-			return;
-		if (x->state == X_REQUEST && !read_more(x))
-			return;
-	}
+	if (x->node->in != NULL)
+		take_heads(x);
+	while (x->state == X_REQUEST && read_more(x))
+		take_heads(x);
 }
 
 /* False: nothing more for now, or it failed. */
@@ -75,36 +72,39 @@ read_more(struct exchange *x)
 	return false;
 }
 
-/* What is there is parsed.  False: nothing more can be done here. */
-static bool
-take_head(struct exchange *x)
+/* What is there is parsed: any number of interim heads, then the final one,
+ * which takes the exchange to its next state. */
+static void
+take_heads(struct exchange *x)
 {
-	struct buf *in = x->node->in;
 	const struct snap_settings *s = &x->snap->head->settings;
 	struct head_limits limits = { s->target_size, s->fields_size,
 		s->fields_max };
+	struct buf *in = x->node->in;
 
-	switch (parse_response(&x->res, in->data + in->start, buf_len(in),
-	    &limits, x->req.method == METHOD_HEAD)) {
-	case PARSE_MORE:
-		return true;
-	case PARSE_BAD:
-		exchange_node_failed(x, WHY_NODE_GARBAGE);
-		return false;
-	case PARSE_DONE:
-		break;
-	}
-	if (x->res.status == 101) {
+	do {
+		enum parse_result r = parse_response(&x->res,
+		    in->data + in->start, buf_len(in), &limits,
+		    x->req.method == METHOD_HEAD);
+
+		if (r == PARSE_MORE)
+			return;
+		if (r == PARSE_BAD) {
+			exchange_node_failed(x, WHY_NODE_GARBAGE);
+			return;
+		}
+	} while (x->res.status < 200 && x->res.status != 101 &&
+	    relay_interim(x));
+	if (x->state != X_REQUEST || x->node == NULL)
+		return;
+	if (x->res.status == 101)
 		open_tunnel(x);
-		return false;
-	}
-	if (x->res.status < 200)
-		return relay_interim(x);
-	respond(x);
-	return false;
+	else if (x->res.status >= 200)
+		respond(x);
 }
 
-/* 1xx: passed on to those who know them; the response is still to come. */
+/* 1xx: passed on to those who know them; the response is still to come.
+ * False: not now, or never. */
 static bool
 relay_interim(struct exchange *x)
 {

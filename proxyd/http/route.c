@@ -129,8 +129,9 @@ can_go_on(const struct exchange *x, int status)
 		    x->req.body.length == 0) :
 	    x->up.state == FLOW_DONE && !x->broken_up;
 
+	/* Behind a refused upgrade may come what is no HTTP. */
 	return whole && x->req.keep_alive && !x->e->draining &&
-	    x->req.head_len > 0 &&
+	    x->req.head_len > 0 && x->req.upgrade == UPGRADE_NONE &&
 	    (status == 200 || status == 421 || status >= 502) &&
 	    (x->req.minor >= 1 || x->snap->head->settings.keepalive_http10);
 }
