@@ -12,6 +12,7 @@ import threading
 
 import muster
 
+LAST_CHUNK = re.compile(rb"(?:^|\r\n)0\r\n\r\n")
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -37,13 +38,14 @@ def read_body(sock, head, data):
     """The raw body that belongs to the head, and what came behind it."""
     need = None
     if field(head, b"Transfer-Encoding"):
-        done = re.compile(rb"(?:^|\r\n)0\r\n\r\n")
-        while not done.search(data):
-            more = sock.recv(65536)
+        data, need = bytearray(data), 0
+        while not (found := LAST_CHUNK.search(data, max(0, need - 8))):
+            need = len(data)
+            more = sock.recv(1 << 20)
             if not more:
-                return data, None
+                return bytes(data), None
             data += more
-        need = done.search(data).end()
+        data, need = bytes(data), found.end()
     elif field(head, b"Content-Length"):
         need = int(field(head, b"Content-Length")[0])
         while len(data) < need:
