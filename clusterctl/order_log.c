@@ -38,7 +38,7 @@ order_log_end(struct context *cx, const struct order *o, struct fanout *f,
 	struct err e;
 
 	state_path(context_state(cx), STATE_AUDIT_OPERATOR, path);
-	if (audit_append(path,
+	if (audit_append_soon(path,
 		json_pack("{s:s, s:s, s:i, s:o}", "event", "result", "id",
 		    o->id, "exit", exit_status, "classes", classes(f)),
 		&e) == -1)

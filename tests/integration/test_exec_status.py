@@ -276,3 +276,26 @@ def test_timeout_of_the_settings(cluster3):
     r = cluster3.ctl("exec", "w1", "sleep 300", status=5)
     assert "w1: timed out: ended there after 1" in r.stderr
     cluster3.ctl("exec", "-T", "0", "w1", "sleep 1.2")
+
+
+def test_an_order_that_cannot_be_noted_is_not_given(cluster3, tmp_path):
+    """A full or read-only disk: one clear error, nobody contacted."""
+    import muster
+    line = cluster3.ctl("operator", "add", "bob", "--grant", "*").stdout
+    with muster.tmpfs(tmp_path / "small") as small:
+        mine = small / "mine"
+        cluster3.ctl("operator", "join", muster.TOKEN.search(line).group(),
+                     state=mine)
+        cluster3.ctl("exec", "w1", "true", state=mine)
+        mark = tmp_path / "mark"
+        muster.remount(small, "ro")
+        r = cluster3.ctl("exec", "w1", f"touch {mark}", state=mine, status=8)
+        assert "the order was not given: " in r.stderr
+        assert "audit-operator.log" in r.stderr
+        muster.remount(small, "rw")
+        muster.fill(small)
+        r = cluster3.ctl("exec", "w1", f"touch {mark}", state=mine,
+                         status=(0, 8))
+        if r.status == 8:
+            assert "the order was not given: " in r.stderr
+            assert not mark.exists()

@@ -1,6 +1,7 @@
 """ping and show_nodes: who answers, and what is wrong with the rest."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -52,6 +53,26 @@ def test_show_nodes_tells_who_waits_and_who_was_refused(cluster):
             if o["state"] == "conflict"]
     assert [o["node"] for o in rows] == ["w1"]
     assert "another key" in rows[0]["why"]
+
+
+def test_show_nodes_tells_who_waits(cluster):
+    token = cluster.token("--role", "worker_http", "--approve")
+    p = subprocess.Popen(
+        [program("nodeagent"), "--state", cluster.tmp / "w9", "join", token,
+         "--name", "w9", "--address", f"{cluster.net.address()}:7400",
+         "--no-start"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        def waits():
+            rows = cluster.ctl("--json", "show_nodes").json_lines
+            return [o for o in rows if o["state"] == "pending"]
+        row = wait_for(waits, what="the request")[0]
+        assert row["node"] == "w9" and row["agent"] is None
+        assert "clusterctl approve" in row["why"]
+        cluster.ctl("approve", "w9")
+        assert p.wait(timeout=30) == 0
+    finally:
+        p.kill()
+        p.stdout.close()
 
 
 def test_clock_skew_shows(cluster):
