@@ -52,8 +52,7 @@ verb_proxy(struct session *s, json_t *args, struct err *e)
 	json_t *question = json_object_get(args, "question"); /* borrowed */
 	struct relay *r;
 
-	if (check_question(question, e) == -1 ||
-	    (r = relay_new(s, e)) == NULL)
+	if (check_question(question, e) == -1 || (r = relay_new(s, e)) == NULL)
 		return -1;
 	if (send_question(r, question, e) == -1) {
 		relay_free(r);

@@ -3,7 +3,7 @@
 
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/json.h"
+#include "common/base/local.h"
 #include "common/base/log.h"
 #include "proxyd/admin/metrics.h"
 #include "proxyd/process/listeners.h"
@@ -36,6 +37,8 @@ struct visit {
 struct admin {
 	struct event_base *base;
 	const struct scoreboard *board;
+	const struct notices *notices;
+	char path[PATH_MAX];
 	struct snapshot *snapshot; /* NULL: none yet */
 	struct rates *rates;
 	struct event *second;
@@ -68,7 +71,8 @@ static struct report report_now(const struct admin *);
 
 struct admin *
 admin_new(struct event_base *base, const struct scoreboard *board,
-    const char *path, int socket_fd, struct err *e)
+    const struct notices *notices, const char *path, int socket_fd,
+    struct err *e)
 {
 	struct admin *a = calloc(1, sizeof(*a));
 
@@ -78,9 +82,11 @@ admin_new(struct event_base *base, const struct scoreboard *board,
 	}
 	a->base = base;
 	a->board = board;
+	a->notices = notices;
 	a->fd = socket_fd;
+	snprintf(a->path, sizeof(a->path), "%s", path);
 	LIST_INIT(&a->visits);
-	if ((a->fd == -1 && listener_open_private(path, &a->fd, e) == -1) ||
+	if ((a->fd == -1 && (a->fd = local_listen(path, e)) == -1) ||
 	    (a->rates = rates_new(board, e)) == NULL || watch(a, e) == -1) {
 		admin_free(a);
 		return NULL;
@@ -95,16 +101,25 @@ admin_free(struct admin *a)
 		return;
 	while (!LIST_EMPTY(&a->visits))
 		visit_free(LIST_FIRST(&a->visits));
-	unwatch_status(a);
-	listeners_close(&a->status);
+	if (a->fd != -1)
+		unlink(a->path);
+	admin_close(a);
 	if (a->second != NULL)
 		event_free(a->second);
-	if (a->ev != NULL)
-		event_free(a->ev);
 	rates_free(a->rates);
-	io_close(&a->fd);
 	snapshot_release(a->snapshot);
 	free(a);
+}
+
+void
+admin_close(struct admin *a)
+{
+	unwatch_status(a);
+	listeners_close(&a->status);
+	if (a->ev != NULL)
+		event_free(a->ev);
+	a->ev = NULL;
+	io_close(&a->fd);
 }
 
 int
@@ -124,9 +139,12 @@ int
 admin_status_listen(struct admin *a, const char *list, struct err *e)
 {
 	struct event **events;
+	bool changed;
 
-	if (listeners_apply(&a->status, list, 1, e) == -1)
+	if (listeners_apply(&a->status, list, 1, &changed, e) == -1)
 		return -1;
+	if (!changed && a->status_events != NULL)
+		return 0;
 	if ((events = calloc(a->status.n + 1, sizeof(*events))) == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory for listeners");
 	unwatch_status(a);
@@ -199,6 +217,23 @@ on_admin(evutil_socket_t fd, short what, void *arg)
 	receive(arg, fd, DOOR_ADMIN);
 }
 
+/* The mode of the socket says so already; this holds whoever changed it. */
+static bool
+may_enter(int fd)
+{
+	struct err e;
+	uid_t uid;
+
+	if (local_peer_uid(fd, &uid, &e) == -1) {
+		log_warn("%s", e.text);
+		return false;
+	}
+	if (uid == 0 || uid == geteuid())
+		return true;
+	log_warn("refused uid %u at the admin socket", (unsigned)uid);
+	return false;
+}
+
 static void
 on_status(evutil_socket_t fd, short what, void *arg)
 {
@@ -216,6 +251,7 @@ receive(struct admin *a, int listen_fd, enum door door)
 	if (fd == -1)
 		return;
 	if (a->n_visits >= CONNECTIONS_MAX || a->snapshot == NULL ||
+	    (door == DOOR_ADMIN && !may_enter(fd)) ||
 	    (v = calloc(1, sizeof(*v))) == NULL) {
 		close(fd);
 		return;
@@ -264,8 +300,12 @@ on_written(struct bufferevent *bev, void *arg)
 {
 	struct visit *v = arg;
 
-	if (v->closing && evbuffer_get_length(bufferevent_get_output(bev)) == 0)
+	if (evbuffer_get_length(bufferevent_get_output(bev)) > 0)
+		return;
+	if (v->closing)
 		visit_free(v);
+	else if (v->door == DOOR_ADMIN)
+		read_lines(v);
 }
 
 static void
@@ -278,18 +318,22 @@ on_event(struct bufferevent *bev, short what, void *arg)
 
 /* ---- the admin socket: lines of JSON ---------------------------------- */
 
+/* One answer at a time: who does not take it gets no other. */
 static void
 read_lines(struct visit *v)
 {
 	struct evbuffer *in = bufferevent_get_input(v->bev);
+	struct evbuffer *out = bufferevent_get_output(v->bev);
 	size_t len;
 	char *line;
 
-	while ((line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF)) != NULL) {
+	while (evbuffer_get_length(out) == 0 &&
+	    (line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF)) != NULL) {
 		answer_line(v, line, len);
 		free(line);
 	}
-	if (evbuffer_get_length(in) >= ADMIN_LINE_MAX) {
+	if (evbuffer_get_length(in) >= ADMIN_LINE_MAX &&
+	    evbuffer_get_length(out) == 0) {
 		bufferevent_disable(v->bev, EV_READ);
 		evbuffer_drain(in, evbuffer_get_length(in));
 		v->closing = true;
@@ -406,6 +450,7 @@ report_now(const struct admin *a)
 		.board = a->board,
 		.snapshot = a->snapshot,
 		.rates = a->rates,
+		.notices = a->notices,
 		.now_ms = clock_mono_ms(),
 	};
 }

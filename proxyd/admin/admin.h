@@ -4,7 +4,7 @@
  * nodeagent speak; and the status listener, plain HTTP for Prometheus and
  * people, on loopback.
  *
- * A request is {"ask": WORD, ...}; the words are a table in ask.c.  An
+ * A request is {"ask": WORD, ...}; the words are a table in answer.c.  An
  * answer is {"ok": true, ...} or {"ok": false, "code", "text"}.
  */
 #ifndef MUSTER_ADMIN_H
@@ -22,8 +22,11 @@ struct admin;
 
 /* socket_fd: from a predecessor, or -1: bind it at `path` (0600). */
 struct admin *admin_new(struct event_base *, const struct scoreboard *,
-    const char *path, int socket_fd, struct err *);
+    const struct notices *, const char *path, int socket_fd, struct err *);
 void admin_free(struct admin *);
+
+/* Both doors are a successor's from now on; answers under way go out. */
+void admin_close(struct admin *);
 
 /* To hand over in an upgrade, and to take from a predecessor (*l is emptied)
  * before the first admin_status_listen(). */

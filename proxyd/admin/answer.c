@@ -7,7 +7,7 @@
 #include "common/base/io.h"
 #include "common/base/json.h"
 
-#define TOP_MAX 1000000
+#define TOP_MAX 10000
 
 typedef json_t *answer_fn(const struct report *, json_t *request, struct err *);
 
@@ -40,6 +40,7 @@ admin_answer(const struct report *r, json_t *request)
 		return json_pack("{s:b s:i s:s}", "ok", 0, "code", e.code,
 		    "text", e.text);
 	json_object_set_new(out, "ok", json_true());
+	json_object_set_new(out, "revision", json_integer(report_revision(r)));
 	return out;
 }
 
@@ -62,15 +63,19 @@ answer_workers(const struct report *r, json_t *request, struct err *e)
 static json_t *
 answer_sites(const struct report *r, json_t *request, struct err *e)
 {
+	json_t *rows, *rest;
 	int64_t top;
 	bool owners;
 
-	if (json_opt_int(request, "top", 0, TOP_MAX, 0, &top, e) == -1 ||
+	if (json_opt_int(request, "top", 1, TOP_MAX, TOP_MAX, &top, e) == -1 ||
 	    json_opt_bool(request, "owners", false, &owners, e) == -1)
 		return NULL;
-	return owners ?
-	    json_pack("{s:o}", "owners", report_owners(r, (size_t)top)) :
-	    json_pack("{s:o}", "sites", report_sites(r, (size_t)top));
+	rows = report_sites(r, (size_t)top, owners, &rest);
+	if (rows != NULL)
+		return json_pack("{s:o s:o}", owners ? "owners" : "sites", rows,
+		    "rest", rest);
+	err_set(e, ERR_LOCAL, "out of memory for an answer");
+	return NULL;
 }
 
 static json_t *
@@ -78,9 +83,11 @@ answer_status(const struct report *r, json_t *request, struct err *e)
 {
 	(void)request;
 	(void)e;
-	return json_pack("{s:s s:i s:I s:I s:o s:o}", "version", MUSTER_VERSION,
-	    "pid", (int)getpid(), "revision",
+	return json_pack("{s:s s:i s:I s:I s:I s:s s:s s:o s:o}", "version",
+	    MUSTER_VERSION, "pid", (int)getpid(), "compiled",
 	    (json_int_t)r->snapshot->head->revision, "n_sites",
-	    (json_int_t)r->snapshot->head->n_sites, "nodes", report_nodes(r),
-	    "workers", report_workers(r));
+	    (json_int_t)r->snapshot->head->n_sites, "upgrades",
+	    (json_int_t)r->notices->n_upgrades, "upgrade_trouble",
+	    r->notices->upgrade, "settings_trouble", r->notices->settings,
+	    "nodes", report_nodes(r), "workers", report_workers(r));
 }

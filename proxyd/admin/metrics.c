@@ -55,8 +55,6 @@ static void write_sample(struct evbuffer *, const struct metric *, json_t *row,
     const char *const *labels);
 static void write_up(struct evbuffer *, json_t *nodes);
 static void write_label(struct evbuffer *, const char *name, json_t *value);
-static void fold_rest(json_t *sites);
-static void add_field(json_t *sum, json_t *row, const char *field);
 
 int
 metrics_write(const struct report *r, struct evbuffer *out, struct err *e)
@@ -65,14 +63,18 @@ metrics_write(const struct report *r, struct evbuffer *out, struct err *e)
 	static const char *const worker_labels[] = { "pid", NULL };
 	static const char *const site_labels[] = { "site", "owner", NULL };
 	json_t *nodes = report_nodes(r), *workers = report_workers(r);
-	json_t *sites = report_sites(r, 0);
+	json_t *rest = NULL;
+	json_t *sites = report_sites(r, METRICS_SITES, false, &rest);
 	int rv = 0;
 
-	if (nodes == NULL || workers == NULL || sites == NULL) {
+	if (nodes == NULL || workers == NULL || rest == NULL) {
 		rv = err_set(e, ERR_LOCAL, "out of memory for metrics");
 		goto out;
 	}
-	fold_rest(sites);
+	if (r->snapshot->head->n_sites > METRICS_SITES) {
+		json_object_set_new(rest, "site", json_string("other"));
+		json_array_append(sites, rest);
+	}
 	write_up(out, nodes);
 	write_group(out, node_metrics, nitems(node_metrics), nodes,
 	    node_labels);
@@ -84,6 +86,7 @@ out:
 	json_decref(nodes);
 	json_decref(workers);
 	json_decref(sites);
+	json_decref(rest);
 	return rv;
 }
 
@@ -157,31 +160,4 @@ write_label(struct evbuffer *out, const char *name, json_t *value)
 		evbuffer_add_printf(out,
 		    *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
 	evbuffer_add(out, "\"", 1);
-}
-
-/* The rows come busiest first. */
-static void
-fold_rest(json_t *sites)
-{
-	json_t *other, *row;
-
-	if (json_array_size(sites) <= METRICS_SITES)
-		return;
-	other = json_pack("{s:s s:s}", "site", "other", "owner", "");
-	for (size_t n = json_array_size(sites); n > METRICS_SITES; n--) {
-		row = json_array_get(sites, n - 1);
-		for (size_t i = 0; i < nitems(site_metrics); i++)
-			add_field(other, row, site_metrics[i].field);
-		json_array_remove(sites, n - 1);
-	}
-	json_array_append_new(sites, other);
-}
-
-static void
-add_field(json_t *sum, json_t *row, const char *field)
-{
-	json_int_t n = json_integer_value(json_object_get(sum, field)) +
-	    json_integer_value(json_object_get(row, field));
-
-	json_object_set_new(sum, field, json_integer(n));
 }

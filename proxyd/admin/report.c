@@ -16,13 +16,21 @@ struct ranked {
 	uint64_t requests;
 };
 
+/* Counters of an account, or of many. */
+struct usage {
+	uint64_t requests, active, bytes_in, bytes_out, node_us, tunnels;
+	uint64_t status[6];
+};
+
 static json_t *node_row(const struct report *, const struct snap_role *,
     const struct snap_node *);
 static json_t *worker_row(const struct report *, const struct sb_worker *);
 static void add_usage(json_t *, pid_t);
 static json_t *account_row(const struct report *, const struct ranked *,
     bool owner);
-static json_t *ranking(const struct report *, size_t top, bool owner);
+static void add_account(const struct report *, const struct ranked *,
+    struct usage *);
+static json_t *usage_row(const struct usage *);
 static size_t collect(const struct report *, struct ranked *, bool owner);
 static int by_requests(const void *, const void *);
 static int by_row(const void *, const void *);
@@ -61,15 +69,46 @@ report_workers(const struct report *r)
 }
 
 json_t *
-report_sites(const struct report *r, size_t top)
+report_sites(const struct report *r, size_t top, bool owners, json_t **rest)
 {
-	return ranking(r, top, false);
+	size_t n = r->snapshot->head->n_sites;
+	struct ranked *rows = calloc(n + 1, sizeof(*rows));
+	struct usage others = { 0 };
+	json_t *out = json_array();
+
+	if (rows == NULL) {
+		json_decref(out);
+		return NULL;
+	}
+	n = collect(r, rows, owners);
+	qsort(rows, n, sizeof(*rows), by_requests);
+	if (top == 0 || top > n)
+		top = n;
+	for (size_t i = 0; i < top; i++)
+		json_array_append_new(out, account_row(r, &rows[i], owners));
+	if (rest != NULL) {
+		for (size_t i = top; i < n; i++)
+			add_account(r, &rows[i], &others);
+		*rest = usage_row(&others);
+	}
+	free(rows);
+	return out;
 }
 
-json_t *
-report_owners(const struct report *r, size_t top)
+int64_t
+report_revision(const struct report *r)
 {
-	return ranking(r, top, true);
+	uint32_t n = atomic_load(&r->board->head->used_slots);
+	int64_t lowest = r->snapshot->head->revision;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sb_worker *w = sb_worker(r->board, i);
+		int64_t revision = atomic_load(&w->revision);
+
+		if (atomic_load(&w->state) == SB_SERVING && revision < lowest)
+			lowest = revision;
+	}
+	return lowest;
 }
 
 const char *
@@ -188,25 +227,6 @@ add_usage(json_t *row, pid_t pid)
 	fclose(f);
 }
 
-static json_t *
-ranking(const struct report *r, size_t top, bool owner)
-{
-	size_t n = r->snapshot->head->n_sites;
-	struct ranked *rows = calloc(n + 1, sizeof(*rows));
-	json_t *out = json_array();
-
-	if (rows == NULL) {
-		json_decref(out);
-		return NULL;
-	}
-	n = collect(r, rows, owner);
-	qsort(rows, n, sizeof(*rows), by_requests);
-	for (size_t i = 0; i < n && (top == 0 || i < top); i++)
-		json_array_append_new(out, account_row(r, &rows[i], owner));
-	free(rows);
-	return out;
-}
-
 /* One entry an account: many sites share an owner's. */
 static size_t
 collect(const struct report *r, struct ranked *rows, bool owner)
@@ -236,29 +256,47 @@ collect(const struct report *r, struct ranked *rows, bool owner)
 static json_t *
 account_row(const struct report *r, const struct ranked *a, bool owner)
 {
-	struct sb_account *acc = sb_account(r->board, a->row);
+	struct usage u = { 0 };
 	json_t *row = owner ?
 	    json_pack("{s:s}", "owner", text(r, a->site->owner)) :
 	    json_pack("{s:s s:s s:b}", "site", text(r, a->site->name), "owner",
 		text(r, a->site->owner), "enabled",
 		!(a->site->flags & SNAP_SITE_DISABLED));
-	json_t *counters =
-	    json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
-		"requests", (json_int_t)a->requests, "active",
-		(json_int_t)sb_active(r->board, acc->active), "bytes_in",
-		(json_int_t)atomic_load(&acc->bytes_in), "bytes_out",
-		(json_int_t)atomic_load(&acc->bytes_out), "node_us",
-		(json_int_t)atomic_load(&acc->node_us), "tunnels",
-		(json_int_t)atomic_load(&acc->connections), "s2xx",
-		(json_int_t)atomic_load(&acc->status[2]), "s3xx",
-		(json_int_t)atomic_load(&acc->status[3]), "s4xx",
-		(json_int_t)atomic_load(&acc->status[4]), "s5xx",
-		(json_int_t)atomic_load(&acc->status[5]), "aborted",
-		(json_int_t)atomic_load(&acc->status[0]));
+	json_t *counters;
 
+	add_account(r, a, &u);
+	counters = usage_row(&u);
 	json_object_update(row, counters);
 	json_decref(counters);
 	return row;
+}
+
+static void
+add_account(const struct report *r, const struct ranked *a, struct usage *u)
+{
+	struct sb_account *acc = sb_account(r->board, a->row);
+
+	u->requests += a->requests;
+	u->active += sb_active(r->board, acc->active);
+	u->bytes_in += atomic_load(&acc->bytes_in);
+	u->bytes_out += atomic_load(&acc->bytes_out);
+	u->node_us += atomic_load(&acc->node_us);
+	u->tunnels += atomic_load(&acc->connections);
+	for (size_t i = 0; i < nitems(u->status); i++)
+		u->status[i] += atomic_load(&acc->status[i]);
+}
+
+static json_t *
+usage_row(const struct usage *u)
+{
+	return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+	    "requests", (json_int_t)u->requests, "active",
+	    (json_int_t)u->active, "bytes_in", (json_int_t)u->bytes_in,
+	    "bytes_out", (json_int_t)u->bytes_out, "node_us",
+	    (json_int_t)u->node_us, "tunnels", (json_int_t)u->tunnels, "s2xx",
+	    (json_int_t)u->status[2], "s3xx", (json_int_t)u->status[3], "s4xx",
+	    (json_int_t)u->status[4], "s5xx", (json_int_t)u->status[5],
+	    "aborted", (json_int_t)u->status[0]);
 }
 
 static int

@@ -12,20 +12,32 @@
 #include "proxyd/process/scoreboard.h"
 #include "proxyd/process/snapshot.h"
 
+/* What the master could not do; "" where all is well. */
+struct notices {
+	char settings[sizeof(((struct err *)0)->text)];
+	char upgrade[sizeof(((struct err *)0)->text)];
+	uint32_t n_upgrades; /* tried, and over */
+};
+
 /* Borrowed, all of it. */
 struct report {
 	const struct scoreboard *board;
 	const struct snapshot *snapshot;
 	const struct rates *rates;
+	const struct notices *notices;
 	int64_t now_ms; /* monotonic */
 };
+
+/* The revision that every worker which takes requests has. */
+int64_t report_revision(const struct report *);
 
 /* Arrays of objects, the caller's; NULL: out of memory. */
 json_t *report_nodes(const struct report *);
 json_t *report_workers(const struct report *);
-/* The `top` sites with most requests (0: all), and likewise their owners. */
-json_t *report_sites(const struct report *, size_t top);
-json_t *report_owners(const struct report *, size_t top);
+/* The `top` sites (0: all) with most requests, or likewise their owners; and
+ * the sum over all others, which has no name, in *rest unless that is NULL. */
+json_t *report_sites(const struct report *, size_t top, bool owners,
+    json_t **rest);
 
 /* The state of a node in a role as one word, and why. */
 const char *report_state(const struct report *, const struct snap_node *,

@@ -8,7 +8,8 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 
-#define LINGER_BYTES (256U << 10)
+#define LINGER_BYTES  (256U << 10)
+#define DRAIN_IDLE_MS 3000 /* whoever just got an answer may ask again */
 
 static void client_ready(int fd, short what, void *);
 static bool read_head(struct client *);
@@ -285,7 +286,8 @@ client_sweep(struct client *c)
 			}
 		} else if (age >=
 			(c->n_requests == 0 ? s->header_ms : s->keepalive_ms) ||
-		    (c->e->draining && c->n_requests > 0)) {
+		    (c->e->draining && c->n_requests > 0 &&
+			age >= DRAIN_IDLE_MS)) {
 			client_close(c);
 		}
 		break;

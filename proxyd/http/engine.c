@@ -246,7 +246,7 @@ engine_listen(struct engine *e, int fd, struct err *err)
 	if (l == NULL ||
 	    (l->ev = event_new(e->base, fd, EV_READ | EV_PERSIST, accept_ready,
 		 l)) == NULL ||
-	    event_add(l->ev, NULL) == -1) {
+	    (!e->paused && event_add(l->ev, NULL) == -1)) {
 		if (l != NULL && l->ev != NULL)
 			event_free(l->ev);
 		free(l);
@@ -338,10 +338,6 @@ engine_drain(struct engine *e, int64_t deadline_ms)
 	engine_unlisten(e);
 	e->draining = true;
 	e->drain_ms = deadline_ms;
-	for (uint32_t i = e->n_clients; i-- > 0;)
-		if (e->clients[i]->state == CLIENT_READING &&
-		    e->clients[i]->x == NULL)
-			client_sweep(e->clients[i]);
 	node_conn_sweep(e, true);
 	check_idle(e);
 	engine_leave(e);

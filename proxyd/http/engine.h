@@ -39,8 +39,8 @@ int engine_listen(struct engine *, int fd, struct err *);
 /* Stops accepting and closes the listeners. */
 void engine_unlisten(struct engine *);
 
-/* Unlistens, tells clients to close after their next response, closes idle
- * ones.  What is still there at deadline_ms (monotonic) is cut. */
+/* Unlistens, tells clients to close after their next response, closes those
+ * that stay idle.  What is still there at deadline_ms (monotonic) is cut. */
 void engine_drain(struct engine *, int64_t deadline_ms);
 
 /* Whether it drains and nothing is left.  idle_cb is called when it becomes

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/log.h"
 #include "proxyd/process/snapshot_plan.h"
@@ -210,6 +211,8 @@ add_node_in_role(struct compile *c, const struct node *n,
 	out.n.maxconn =
 	    (uint32_t)(n->maxconn != 0 ? n->maxconn : role->maxconn);
 	out.n.state = states[n->state];
+	sb_want(sb_target(c->board, out.n.target), out.n.state,
+	    clock_mono_ms());
 	return plan_node(c->plan, role->index, &out, c->e);
 }
 

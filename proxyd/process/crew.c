@@ -47,7 +47,7 @@ struct crew {
 	int snapshot_fd;
 	int64_t revision;
 	char user[64];
-	void (*on_change)(void *);
+	void (*on_change)(const struct err *, void *);
 	void *arg;
 };
 
@@ -55,6 +55,7 @@ static int start_member(struct crew *, int position, struct err *);
 static int equip(struct member *, struct err *);
 static int send_listeners(struct member *, struct err *);
 static void send_snapshot(struct member *);
+static void relisten_member(struct member *);
 static void drain_member(struct member *, int64_t ms);
 static void free_member(struct member *);
 static struct member *at_position(const struct crew *, int position);
@@ -66,7 +67,7 @@ static void on_readable(evutil_socket_t, short, void *);
 struct crew *
 crew_new(struct event_base *base, struct scoreboard *board,
     const struct listeners *listeners, struct log_writer *log,
-    void (*on_change)(void *), void *arg, struct err *e)
+    void (*on_change)(const struct err *, void *), void *arg, struct err *e)
 {
 	struct crew *c = calloc(1, sizeof(*c));
 
@@ -117,35 +118,19 @@ crew_set_user(struct crew *c, const char *user)
 }
 
 void
-crew_resize(struct crew *c, unsigned n_workers, int64_t drain_ms)
+crew_resize(struct crew *c, unsigned n_workers, int64_t drain_ms, bool relisten)
 {
 	struct member *m;
 
-	assert(n_workers <= CREW_MAX && c->snapshot_fd != -1);
+	assert(n_workers > 0 && n_workers <= CREW_MAX && c->snapshot_fd != -1);
+	relisten = relisten || n_workers != c->wanted;
 	c->wanted = n_workers;
 	LIST_FOREACH (m, &c->members, link)
 		if (m->position >= (int)n_workers)
 			drain_member(m, drain_ms);
+		else if (m->state != MEMBER_DRAINING && relisten)
+			relisten_member(m);
 	fill_positions(c);
-}
-
-void
-crew_relisten(struct crew *c)
-{
-	struct member *m;
-	struct err e;
-
-	LIST_FOREACH (m, &c->members, link) {
-		if (m->state == MEMBER_DRAINING)
-			continue;
-		if (ipc_send(m->fd, IPC_UNLISTEN, 0, -1, NULL, &e) == -1 ||
-		    send_listeners(m, &e) == -1) {
-			/* Better no worker than one on the wrong sockets. */
-			log_error("worker %d: %s; replacing it", (int)m->pid,
-			    e.text);
-			kill(m->pid, SIGKILL);
-		}
-	}
 }
 
 void
@@ -192,7 +177,7 @@ crew_reaped(struct crew *c, pid_t pid, int wait_status)
 		try_again(c, RETRY_MS);
 	else
 		fill_positions(c);
-	c->on_change(c->arg);
+	c->on_change(NULL, c->arg);
 	return true;
 }
 
@@ -270,8 +255,8 @@ send_listeners(struct member *m, struct err *e)
 	const struct listeners *l = m->crew->listeners;
 
 	for (size_t i = 0; i < l->n; i++)
-		if ((l->rows[i].worker == m->position ||
-			l->rows[i].worker == LISTENER_ALL) &&
+		if (listener_is_for(&l->rows[i], (unsigned)m->position,
+			m->crew->wanted) &&
 		    ipc_send(m->fd, IPC_LISTENER, 0, l->rows[i].fd,
 			l->rows[i].text, e) == -1)
 			return -1;
@@ -289,6 +274,19 @@ send_snapshot(struct member *m)
 			       m->crew->snapshot_fd, NULL, &e) == -1;
 	if (m->owed_snapshot)
 		try_again(m->crew, RETRY_SEND_MS);
+}
+
+static void
+relisten_member(struct member *m)
+{
+	struct err e;
+
+	if (ipc_send(m->fd, IPC_UNLISTEN, 0, -1, NULL, &e) == 0 &&
+	    send_listeners(m, &e) == 0)
+		return;
+	/* Better no worker than one on the wrong sockets. */
+	log_error("worker %d: %s; replacing it", (int)m->pid, e.text);
+	kill(m->pid, SIGKILL);
 }
 
 static void
@@ -378,14 +376,20 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	rv = ipc_recv(fd, &msg, &e);
-	if (rv == 1) {
-		io_close(&msg.fd);
-		if (msg.type != IPC_READY || m->state != MEMBER_STARTING)
-			return;
-		m->state = MEMBER_SERVING;
-		m->crew->on_change(m->crew->arg);
-	} else if (rv == 0 || e.code != ERR_BUSY) {
+	if (rv != 1) {
 		/* It is gone, or as good as: the reaper says how. */
-		event_del(m->readable);
+		if (rv == 0 || e.code != ERR_BUSY)
+			event_del(m->readable);
+		return;
+	}
+	io_close(&msg.fd);
+	if (m->state != MEMBER_STARTING)
+		return;
+	if (msg.type == IPC_FAILED) {
+		err_set(&e, (int)msg.number, "%s", msg.text);
+		m->crew->on_change(&e, m->crew->arg);
+	} else if (msg.type == IPC_READY) {
+		m->state = MEMBER_SERVING;
+		m->crew->on_change(NULL, m->crew->arg);
 	}
 }

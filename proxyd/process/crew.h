@@ -23,11 +23,11 @@
 
 struct crew;
 
-/* Borrows all of it.  on_change(arg) is called when a worker gets ready or
- * ends. */
+/* Borrows all of it.  on_change is called when a worker gets ready or ends,
+ * and with an err when one cannot start. */
 struct crew *crew_new(struct event_base *, struct scoreboard *,
-    const struct listeners *, struct log_writer *, void (*on_change)(void *),
-    void *arg, struct err *);
+    const struct listeners *, struct log_writer *,
+    void (*on_change)(const struct err *, void *arg), void *arg, struct err *);
 void crew_free(struct crew *);
 
 /* What new workers start with and present ones switch to.  fd is taken. */
@@ -36,11 +36,10 @@ void crew_snapshot(struct crew *, int fd, int64_t revision);
 /* The account for workers started from now on. */
 void crew_set_user(struct crew *, const char *user);
 
-/* Starts what is missing, drains what is too many.  Needs a snapshot. */
-void crew_resize(struct crew *, unsigned n_workers, int64_t drain_ms);
-
-/* The listeners have changed: every worker takes its new ones. */
-void crew_relisten(struct crew *);
+/* Starts what is missing, drains what is too many; `relisten`: the listeners
+ * have changed.  Needs a snapshot. */
+void crew_resize(struct crew *, unsigned n_workers, int64_t drain_ms,
+    bool relisten);
 
 /* Drains all and replaces none. */
 void crew_drain(struct crew *, int64_t drain_ms);

@@ -47,6 +47,7 @@ struct health {
 	struct scoreboard *board;
 	struct snapshot *snapshot;
 	LIST_HEAD(, probe) probes;
+	struct probe **by_row; /* of the scoreboard */
 };
 
 static void want(struct health *, const struct snap_role *,
@@ -68,7 +69,10 @@ health_new(struct event_base *base, struct scoreboard *board, struct err *e)
 {
 	struct health *h = calloc(1, sizeof(*h));
 
-	if (h == NULL) {
+	if (h == NULL ||
+	    (h->by_row = calloc(board->head->n_targets, sizeof(*h->by_row))) ==
+		NULL) {
+		free(h);
 		err_set(e, ERR_LOCAL, "out of memory for health checks");
 		return NULL;
 	}
@@ -83,10 +87,18 @@ health_free(struct health *h)
 {
 	if (h == NULL)
 		return;
+	health_stop(h);
+	free(h->by_row);
+	free(h);
+}
+
+void
+health_stop(struct health *h)
+{
 	while (!LIST_EMPTY(&h->probes))
 		probe_free(LIST_FIRST(&h->probes));
 	snapshot_release(h->snapshot);
-	free(h);
+	h->snapshot = NULL;
 }
 
 void
@@ -156,12 +168,11 @@ want(struct health *h, const struct snap_role *role,
 
 	if (role->check == SNAP_CHECK_NONE ||
 	    node->state == SNAP_NODE_MAINTENANCE) {
-		atomic_store(&t->health, SB_UNKNOWN);
+		if (atomic_exchange(&t->health, SB_UNKNOWN) != SB_UNKNOWN)
+			atomic_store(&t->why, WHY_NONE);
 		return;
 	}
-	LIST_FOREACH (p, &h->probes, link)
-		if (p->row == node->target)
-			break;
+	p = h->by_row[node->target];
 	if (p == NULL && (p = probe_new(h, node->target)) == NULL) {
 		log_error("out of memory: a node is not checked");
 		return;
@@ -185,6 +196,7 @@ probe_new(struct health *h, uint32_t row)
 	p->row = row;
 	p->fd = -1;
 	LIST_INSERT_HEAD(&h->probes, p, link);
+	h->by_row[row] = p;
 	probe_rest(p, 0);
 	return p;
 }
@@ -193,6 +205,7 @@ static void
 probe_free(struct probe *p)
 {
 	LIST_REMOVE(p, link);
+	p->health->by_row[p->row] = NULL;
 	if (p->ev != NULL)
 		event_free(p->ev);
 	event_free(p->timer);
@@ -313,19 +326,22 @@ publish(struct probe *p, enum why why)
 {
 	struct sb_target *t = sb_target(p->health->board, p->row);
 	const struct snapshot *s = p->health->snapshot;
-	bool was_down = atomic_load(&t->health) == SB_DOWN;
+	uint32_t was = atomic_load(&t->health);
+	uint32_t is = p->count.up ? SB_UP : SB_DOWN;
 	int64_t now = clock_mono_ms();
 
 	atomic_store(&t->why, (uint32_t)why);
-	atomic_store(&t->since_ms, now);
-	if (p->count.up && was_down)
-		atomic_store(&t->up_ms, now); /* slow start begins */
-	atomic_store(&t->health, p->count.up ? SB_UP : SB_DOWN);
-	if (!p->count.up || was_down)
+	if (is == was)
+		return; /* known from before an upgrade */
+	if (is == SB_DOWN || was == SB_DOWN)
 		log_warn("node %s as %s is %s: %s",
 		    snapshot_text(s, p->node->name),
 		    snapshot_text(s, p->role->name),
-		    p->count.up ? "up" : "down", why_word(why));
+		    is == SB_UP ? "up" : "down", why_word(why));
+	atomic_store(&t->since_ms, now);
+	if (is == SB_UP && was == SB_DOWN)
+		atomic_store(&t->up_ms, now); /* slow start begins */
+	atomic_store(&t->health, is);
 }
 
 /* The time for a rest is over, or the time for a check. */

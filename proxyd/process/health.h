@@ -21,6 +21,9 @@ void health_free(struct health *);
  * stay is kept.  The reference is taken. */
 void health_apply(struct health *, struct snapshot *);
 
+/* Checks nothing any more. */
+void health_stop(struct health *);
+
 /* ---- the decision, for tests: no sockets, no clock ----------------------- */
 
 struct health_count {

@@ -26,11 +26,11 @@ enum ipc_type {
 	IPC_UNLISTEN,	    /* close all listeners; others may follow */
 	IPC_START,	    /* text: the account to run as, "" for ours */
 	IPC_DRAIN,	    /* number: ms from now until what is left is cut */
-	/* From a worker. */
+	/* From a worker, and from a new master. */
 	IPC_READY,
-	/* From the follower: IPC_SNAPSHOT, then */
+	IPC_FAILED, /* number: err code; text: why it does not start */
+	/* From the follower: IPC_SETTINGS, then IPC_SNAPSHOT, or IPC_FAILED. */
 	IPC_SETTINGS, /* text: the settings, as JSON */
-	IPC_FAILED,   /* number: err code; text: why there is none */
 	/* To a new master: IPC_SCOREBOARD, IPC_LISTENER, and */
 	IPC_LOCK,	     /* fd */
 	IPC_ADMIN,	     /* fd */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -15,14 +16,24 @@
 
 #include "common/base/addr.h"
 #include "common/base/io.h"
+#include "common/base/log.h"
 
 #define BACKLOG 4096
 
+static int want_all(struct listeners *, const struct listeners *old,
+    const char *list, unsigned n_workers, struct err *);
+static int want_tcp(struct listeners *, const struct listeners *old,
+    const char *text, unsigned n_workers, struct err *);
 static int want(struct listeners *, const struct listeners *old,
     const char *text, int worker, struct err *);
+static int append(struct listeners *, const char *text, int worker, int fd,
+    struct err *);
 static struct listener *find(const struct listeners *, const char *text,
     int worker);
-static bool has_address(const struct listeners *, const char *text);
+static unsigned count(const struct listeners *, const char *text);
+static bool differ(const struct listeners *, const struct listeners *);
+static void steer_all(const struct listeners *, unsigned n_workers);
+static void steer(int fd, unsigned n_workers);
 static int open_socket(const char *text, bool first, int *fd, struct err *);
 static int open_tcp(const char *text, bool first, int *fd, struct err *);
 static int bind_tcp(const struct addr *, bool shared, int *fd, struct err *);
@@ -32,55 +43,38 @@ static void close_others(struct listeners *, const struct listeners *kept);
 
 int
 listeners_apply(struct listeners *l, const char *list, unsigned n_workers,
-    struct err *e)
+    bool *changed, struct err *e)
 {
-	char text[LISTENER_TEXT_MAX];
 	struct listeners next = { NULL, 0 };
 
-	for (const char *p = list; *p != '\0';) {
-		size_t len = strcspn(p, " ");
-
-		if (len >= sizeof(text)) {
-			err_set(e, ERR_USAGE, "address too long: %.60s", p);
-			goto fail;
-		}
-		memcpy(text, p, len);
-		text[len] = '\0';
-		p += len + (p[len] == ' ');
-		if (strncmp(text, "unix:", 5) == 0) {
-			if (want(&next, l, text, LISTENER_ALL, e) == -1)
-				goto fail;
-			continue;
-		}
-		for (unsigned i = 0; i < n_workers; i++)
-			if (want(&next, l, text, (int)i, e) == -1)
-				goto fail;
+	if (want_all(&next, l, list, n_workers, e) == -1) {
+		close_others(&next, l);
+		free(next.rows);
+		return -1;
 	}
+	*changed = differ(l, &next);
+	steer_all(&next, n_workers);
 	close_others(l, &next);
 	free(l->rows);
 	*l = next;
 	return 0;
-fail:
-	close_others(&next, l);
-	free(next.rows);
-	return -1;
+}
+
+bool
+listener_is_for(const struct listener *l, unsigned position, unsigned n_workers)
+{
+	return l->worker == LISTENER_ALL ||
+	    (unsigned)l->worker % n_workers == position;
 }
 
 int
 listeners_take(struct listeners *l, const char *text, int worker, int fd,
     struct err *e)
 {
-	struct listener *rows = reallocarray(l->rows, l->n + 1, sizeof(*rows));
-
-	if (rows == NULL) {
-		close(fd);
-		return err_set(e, ERR_LOCAL, "out of memory for listeners");
-	}
-	l->rows = rows;
-	snprintf(rows[l->n].text, LISTENER_TEXT_MAX, "%s", text);
-	rows[l->n].worker = worker;
-	rows[l->n++].fd = fd;
-	return 0;
+	if (append(l, text, worker, fd, e) == 0)
+		return 0;
+	close(fd);
+	return -1;
 }
 
 void
@@ -92,12 +86,39 @@ listeners_close(struct listeners *l)
 	*l = (struct listeners){ NULL, 0 };
 }
 
-int
-listener_open_private(const char *path, int *fd, struct err *e)
+static int
+want_all(struct listeners *l, const struct listeners *old, const char *list,
+    unsigned n_workers, struct err *e)
 {
-	return open_unix(path, 0600, fd, e) == -1 ?
-	    err_wrap(e, "socket %s", path) :
-	    0;
+	char text[LISTENER_TEXT_MAX];
+
+	for (const char *p = list; *p != '\0';) {
+		size_t len = strcspn(p, " ");
+
+		if (len >= sizeof(text))
+			return err_set(e, ERR_USAGE, "address too long: %.60s",
+			    p);
+		memcpy(text, p, len);
+		text[len] = '\0';
+		p += len + (p[len] == ' ');
+		if ((strncmp(text, "unix:", 5) == 0 ?
+			    want(l, old, text, LISTENER_ALL, e) :
+			    want_tcp(l, old, text, n_workers, e)) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+want_tcp(struct listeners *l, const struct listeners *old, const char *text,
+    unsigned n_workers, struct err *e)
+{
+	unsigned had = count(old, text), n = had > n_workers ? had : n_workers;
+
+	for (unsigned i = 0; i < n; i++)
+		if (want(l, old, text, (int)i, e) == -1)
+			return -1;
+	return 0;
 }
 
 /* Adds a row: the socket of `old` if it has it, else a new one. */
@@ -106,19 +127,30 @@ want(struct listeners *l, const struct listeners *old, const char *text,
     int worker, struct err *e)
 {
 	const struct listener *have = find(old, text, worker);
+	bool first = count(old, text) + count(l, text) == 0;
 	int fd;
 
 	if (find(l, text, worker) != NULL)
 		return 0; /* said twice */
-	if (have != NULL) {
-		fd = have->fd;
-	} else {
-		bool first = !has_address(old, text) && !has_address(l, text);
-
-		if (open_socket(text, first, &fd, e) == -1)
-			return -1;
-	}
+	if (have != NULL)
+		return append(l, text, worker, have->fd, e);
+	if (open_socket(text, first, &fd, e) == -1)
+		return -1;
 	return listeners_take(l, text, worker, fd, e);
+}
+
+static int
+append(struct listeners *l, const char *text, int worker, int fd, struct err *e)
+{
+	struct listener *rows = reallocarray(l->rows, l->n + 1, sizeof(*rows));
+
+	if (rows == NULL)
+		return err_set(e, ERR_LOCAL, "out of memory for listeners");
+	l->rows = rows;
+	snprintf(rows[l->n].text, LISTENER_TEXT_MAX, "%s", text);
+	rows[l->n].worker = worker;
+	rows[l->n++].fd = fd;
+	return 0;
 }
 
 static struct listener *
@@ -131,13 +163,50 @@ find(const struct listeners *l, const char *text, int worker)
 	return NULL;
 }
 
+static unsigned
+count(const struct listeners *l, const char *text)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += strcmp(l->rows[i].text, text) == 0;
+	return n;
+}
+
 static bool
-has_address(const struct listeners *l, const char *text)
+differ(const struct listeners *a, const struct listeners *b)
+{
+	for (size_t i = 0; i < b->n && a->n == b->n; i++)
+		if (find(a, b->rows[i].text, b->rows[i].worker) == NULL)
+			return true;
+	return a->n != b->n;
+}
+
+static void
+steer_all(const struct listeners *l, unsigned n_workers)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->rows[i].text, text) == 0)
-			return true;
-	return false;
+		if (l->rows[i].worker == 0)
+			steer(l->rows[i].fd, n_workers);
+}
+
+/* Connections go at random to the first sockets of an address, in the order
+ * in which they began to listen, which is that of `worker`.  Without it they
+ * go to all of them, which a worker serves, too. */
+static void
+steer(int fd, unsigned n_workers)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    (uint32_t)(SKF_AD_OFF + SKF_AD_RANDOM)),
+		BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, n_workers),
+		BPF_STMT(BPF_RET | BPF_A, 0),
+	};
+	struct sock_fprog program = { nitems(code), code };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,
+		sizeof(program)) == -1)
+		log_debug("listeners cannot be steered: %s", strerror(errno));
 }
 
 static int
@@ -247,7 +316,13 @@ stale_unix(const struct sockaddr_un *sun)
 static void
 close_others(struct listeners *l, const struct listeners *kept)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (find(kept, l->rows[i].text, l->rows[i].worker) == NULL)
-			close(l->rows[i].fd);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct listener *row = &l->rows[i];
+
+		if (find(kept, row->text, row->worker) != NULL)
+			continue;
+		if (row->worker == LISTENER_ALL)
+			unlink(row->text + strlen("unix:"));
+		close(row->fd);
+	}
 }

@@ -5,10 +5,15 @@
  * Each TCP address has one socket a worker (SO_REUSEPORT: the kernel spreads
  * the connections, no worker wakes another); a Unix path has one for all.
  * The sockets outlive a crashed worker, with whatever waits in them.
+ *
+ * Those of an address stay as many as there ever were workers: closing one
+ * would cut off who waits in it.  With fewer workers the kernel is told to
+ * send nothing new to the rest, and another worker takes what waits there.
  */
 #ifndef MUSTER_LISTENERS_H
 #define MUSTER_LISTENERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/err.h"
@@ -18,7 +23,7 @@
 
 struct listener {
 	char text[LISTENER_TEXT_MAX]; /* "127.0.0.1:80", "unix:/run/x" */
-	int worker;		      /* its position, or LISTENER_ALL */
+	int worker; /* of its address: 0, 1, ..., or LISTENER_ALL */
 	int fd;
 };
 
@@ -29,19 +34,21 @@ struct listeners {
 
 /*
  * Opens what `list` (addresses split by one space; "" for none) and the
- * number of workers ask for and is not open yet, then closes what they no
- * longer do.  When one cannot be opened nothing has changed.
+ * number of workers ask for and is not open yet, then closes the addresses
+ * that are no longer there.  When one cannot be opened nothing has changed;
+ * *changed says whether something has.
  */
 int listeners_apply(struct listeners *, const char *list, unsigned n_workers,
-    struct err *);
+    bool *changed, struct err *);
+
+/* Whether a listener is for the worker at a position, of so many. */
+bool listener_is_for(const struct listener *, unsigned position,
+    unsigned n_workers);
 
 /* Takes one from a predecessor. */
 int listeners_take(struct listeners *, const char *text, int worker, int fd,
     struct err *);
 
 void listeners_close(struct listeners *);
-
-/* A Unix socket for us alone (0600). */
-int listener_open_private(const char *path, int *fd, struct err *);
 
 #endif

@@ -1,19 +1,19 @@
 /*
  * master.c: see master.h.
  *
- * The state says what is going on: starting (until every worker serves),
- * serving, leaving (an upgrade or SIGTERM; the workers drain).
+ * A snapshot comes from the follower and goes to everybody: the admin's
+ * reports, the health checks, the workers.  An upgrade first ends the
+ * follower, since two must not give out rows of one scoreboard; a master
+ * that leaves ends it last, so that what is counted to the end is saved.
  */
 #include "proxyd/process/master.h"
 
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,20 +25,48 @@
 #include "common/base/log.h"
 #include "common/registry/settings.h"
 #include "proxyd/admin/admin.h"
-#include "proxyd/process/child.h"
 #include "proxyd/process/crew.h"
+#include "proxyd/process/following.h"
 #include "proxyd/process/health.h"
 #include "proxyd/process/ipc.h"
 #include "proxyd/process/listeners.h"
 #include "proxyd/process/log_writer.h"
 #include "proxyd/process/upgrade.h"
 
-#define MAX_SLOTS	  64 /* at least; worker processes, draining ones too */
-#define MAX_TARGETS	  16384
-#define MAX_ACCOUNTS	  (1U << 18) /* sites and owners */
-#define FOLLOWER_AGAIN_MS 1000
+#define MIN_SLOTS    64 /* worker processes, draining ones too */
+#define MAX_TARGETS  16384
+#define MAX_ACCOUNTS (1U << 18) /* sites and owners */
 
-enum master_state { MASTER_STARTING, MASTER_SERVING, MASTER_LEAVING };
+enum master_state {
+	MASTER_STARTING, /* until every worker serves */
+	MASTER_SERVING,
+	MASTER_CLEARING,  /* an upgrade: the follower ends */
+	MASTER_UPGRADING, /* an upgrade: the successor starts */
+	MASTER_LEAVING,	  /* the workers drain */
+	MASTER_SAVING,	  /* the workers are gone, the follower ends */
+	MASTER_ENDED,
+	MASTER_N_STATES
+};
+
+#define TO(state) (1U << (state))
+
+static const struct {
+	const char *name;
+	unsigned next;
+} master_states[] = {
+	[MASTER_STARTING] = { "starting",
+	    TO(MASTER_SERVING) | TO(MASTER_ENDED) },
+	[MASTER_SERVING] = { "serving",
+	    TO(MASTER_CLEARING) | TO(MASTER_LEAVING) },
+	[MASTER_CLEARING] = { "clearing",
+	    TO(MASTER_UPGRADING) | TO(MASTER_SERVING) | TO(MASTER_LEAVING) },
+	[MASTER_UPGRADING] = { "upgrading",
+	    TO(MASTER_SERVING) | TO(MASTER_LEAVING) },
+	[MASTER_LEAVING] = { "leaving", TO(MASTER_SAVING) | TO(MASTER_ENDED) },
+	[MASTER_SAVING] = { "saving", TO(MASTER_ENDED) },
+	[MASTER_ENDED] = { "ended", 0 },
+};
+_Static_assert(nitems(master_states) == MASTER_N_STATES, "a row per state");
 
 enum master_signal { ON_TERM, ON_INT, ON_CHLD, ON_USR1, ON_USR2, N_SIGNALS };
 
@@ -46,52 +74,58 @@ struct master {
 	const struct master_options *options;
 	enum master_state state;
 	char program[PATH_MAX]; /* what an upgrade starts */
-	int lock_fd, admin_fd;	/* admin_fd: until `admin` has it */
+	const char *follower_args[6], *successor_args[7];
+	int lock_fd, admin_fd; /* admin_fd: until `admin` has it */
 	struct event_base *base;
 	struct event *signals[N_SIGNALS];
 	struct scoreboard board;
 	bool fresh_board; /* its counters are still to be restored */
 	struct listeners listeners;
+	struct listeners status; /* until `admin` has them */
 	struct log_writer *log;
 	struct crew *crew;
 	struct health *health;
 	struct admin *admin;
-	struct listeners status; /* until `admin` has them */
+	struct following *following;
+	struct upgrade *upgrade;
 	struct settings settings;
-	struct {
-		pid_t pid; /* 0: none runs */
-		int fd;
-		struct event *readable, *again;
-	} follower;
-	struct {
-		pid_t pid; /* 0: no upgrade is under way */
-		int fd;
-		struct event *readable;
-	} successor;
+	struct notices notices;
 	struct err *failure; /* why it does not start */
 	bool failed;
 };
 
 static int set_up(struct master *, struct err *);
+static void set_args(struct master *);
+static int catch_signals(struct master *, struct err *);
+static int make_parts(struct master *, struct err *);
 static int open_admin(struct master *, struct err *);
 static int take_place(struct master *, struct err *);
 static int take_over(struct master *, struct err *);
-static int start_follower(struct master *, struct err *);
-static void stop_follower(struct master *);
-static void adopt_settings(struct master *, const char *json);
-static void adopt_snapshot(struct master *, int fd, int64_t revision);
-static int apply_settings(struct master *, struct err *);
-static void leave(struct master *);
-static void fail(struct master *, const struct err *);
 static void tear_down(struct master *);
-static void begin_upgrade(struct master *);
-static void reap(struct master *);
-static void crew_changed(void *);
-static void on_follower(evutil_socket_t, short, void *);
-static void on_follower_again(evutil_socket_t, short, void *);
-static void on_successor(evutil_socket_t, short, void *);
-static void on_signal(evutil_socket_t, short, void *);
+static void move(struct master *, enum master_state);
+static void fail(struct master *, const struct err *);
+static void on_settings(const char *json, void *);
+static void on_snapshot(int fd, int64_t revision, void *);
+static void on_failed(const struct err *, void *);
+static void on_stopped(void *);
+static void apply_settings(struct master *);
+static int open_all(struct master *, bool *changed, struct err *);
 static unsigned n_workers(const struct master *);
+static void on_crew(const struct err *, void *);
+static void serve(struct master *);
+static void on_signal(evutil_socket_t, short, void *);
+static void reap(struct master *);
+static void stop(struct master *);
+static void leave(struct master *);
+static void succeed(struct master *);
+static void on_upgrade(const struct err *, void *);
+
+static const struct following_handlers following_handlers = {
+	.settings = on_settings,
+	.snapshot = on_snapshot,
+	.failed = on_failed,
+	.stopped = on_stopped,
+};
 
 int
 master_run(const struct master_options *options, struct err *e)
@@ -101,22 +135,55 @@ master_run(const struct master_options *options, struct err *e)
 		.lock_fd = -1,
 		.admin_fd = -1,
 		.board.fd = -1,
-		.follower.fd = -1,
-		.successor.fd = -1,
 		.failure = e,
 	};
 	int rv = -1;
 
-	if (set_up(&m, e) == 0 && start_follower(&m, e) == 0) {
+	if (set_up(&m, e) == 0 &&
+	    following_start(m.following, m.fresh_board, e) == 0) {
 		event_base_dispatch(m.base);
 		rv = m.failed ? -1 : 0;
 	}
+	if (rv == -1 && options->upgrade)
+		upgrade_tell(e);
 	tear_down(&m);
 	return rv;
 }
 
 static int
 set_up(struct master *m, struct err *e)
+{
+	ssize_t n =
+	    readlink("/proc/self/exe", m->program, sizeof(m->program) - 1);
+
+	m->program[n > 0 ? n : 0] = '\0';
+	set_args(m);
+	option_defaults(&settings_table, &m->settings);
+	if ((m->options->upgrade ? take_over(m, e) : take_place(m, e)) == -1)
+		return -1;
+	if ((m->base = event_base_new()) == NULL)
+		return err_set(e, ERR_LOCAL, "cannot make an event loop");
+	if (catch_signals(m, e) == -1 || make_parts(m, e) == -1)
+		return -1;
+	return open_admin(m, e);
+}
+
+static void
+set_args(struct master *m)
+{
+	const char *dir = m->options->state.dir;
+	const char *verbose = m->options->verbose ? "-v" : NULL;
+	const char *follower[] = { "proxyd", "--state", dir, "follower",
+		verbose, NULL };
+	const char *successor[] = { "proxyd", "--state", dir, "run",
+		"--upgrade", verbose, NULL };
+
+	memcpy(m->follower_args, follower, sizeof(follower));
+	memcpy(m->successor_args, successor, sizeof(successor));
+}
+
+static int
+catch_signals(struct master *m, struct err *e)
 {
 	static const int numbers[N_SIGNALS] = {
 		[ON_TERM] = SIGTERM,
@@ -125,33 +192,31 @@ set_up(struct master *m, struct err *e)
 		[ON_USR1] = SIGUSR1,
 		[ON_USR2] = SIGUSR2,
 	};
-	ssize_t n =
-	    readlink("/proc/self/exe", m->program, sizeof(m->program) - 1);
 
-	m->program[n > 0 ? n : 0] = '\0';
-	option_defaults(&settings_table, &m->settings);
-	if ((m->options->upgrade ? take_over(m, e) : take_place(m, e)) == -1)
-		return -1;
-	if ((m->base = event_base_new()) == NULL)
-		return err_set(e, ERR_LOCAL, "cannot make an event loop");
 	for (int i = 0; i < N_SIGNALS; i++) {
 		m->signals[i] = evsignal_new(m->base, numbers[i], on_signal, m);
 		if (m->signals[i] == NULL ||
 		    event_add(m->signals[i], NULL) == -1)
 			return err_set(e, ERR_LOCAL, "cannot catch signals");
 	}
-	m->follower.again = evtimer_new(m->base, on_follower_again, m);
-	if (m->follower.again == NULL)
-		return err_set(e, ERR_LOCAL, "out of memory for timers");
-	if ((m->log = log_writer_new(e)) == NULL)
+	return 0;
+}
+
+static int
+make_parts(struct master *m, struct err *e)
+{
+	m->following = following_new(m->base, m->follower_args, &m->board,
+	    &following_handlers, m, e);
+	if (m->following == NULL ||
+	    (m->upgrade = upgrade_new(m->base, on_upgrade, m, e)) == NULL ||
+	    (m->log = log_writer_new(e)) == NULL)
 		return -1;
-	m->crew = crew_new(m->base, &m->board, &m->listeners, m->log,
-	    crew_changed, m, e);
-	if (m->crew == NULL)
+	m->crew =
+	    crew_new(m->base, &m->board, &m->listeners, m->log, on_crew, m, e);
+	if (m->crew == NULL ||
+	    (m->health = health_new(m->base, &m->board, e)) == NULL)
 		return -1;
-	if ((m->health = health_new(m->base, &m->board, e)) == NULL)
-		return -1;
-	return open_admin(m, e);
+	return 0;
 }
 
 static int
@@ -162,7 +227,8 @@ open_admin(struct master *m, struct err *e)
 	state_path(&m->options->state, STATE_RUN, run);
 	if (io_path(path, sizeof(path), run, ADMIN_SOCKET, e) == -1)
 		return -1;
-	m->admin = admin_new(m->base, &m->board, path, m->admin_fd, e);
+	m->admin =
+	    admin_new(m->base, &m->board, &m->notices, path, m->admin_fd, e);
 	m->admin_fd = -1;
 	if (m->admin == NULL)
 		return -1;
@@ -184,7 +250,7 @@ take_place(struct master *m, struct err *e)
 		return -1;
 	m->fresh_board = true;
 	return scoreboard_create(&m->board,
-	    slots > MAX_SLOTS ? slots : MAX_SLOTS, MAX_TARGETS, MAX_ACCOUNTS,
+	    slots > MIN_SLOTS ? slots : MIN_SLOTS, MAX_TARGETS, MAX_ACCOUNTS,
 	    e);
 }
 
@@ -204,7 +270,7 @@ take_over(struct master *m, struct err *e)
 	if (m->board.head != NULL)
 		return 0;
 	m->fresh_board = true;
-	return scoreboard_create(&m->board, MAX_SLOTS, MAX_TARGETS,
+	return scoreboard_create(&m->board, MIN_SLOTS, MAX_TARGETS,
 	    MAX_ACCOUNTS, e);
 }
 
@@ -213,7 +279,8 @@ tear_down(struct master *m)
 {
 	if (m->crew != NULL)
 		crew_kill(m->crew);
-	stop_follower(m);
+	following_free(m->following);
+	upgrade_free(m->upgrade);
 	crew_free(m->crew);
 	health_free(m->health);
 	admin_free(m->admin);
@@ -224,93 +291,39 @@ tear_down(struct master *m)
 	for (int i = 0; i < N_SIGNALS; i++)
 		if (m->signals[i] != NULL)
 			event_free(m->signals[i]);
-	if (m->follower.again != NULL)
-		event_free(m->follower.again);
-	if (m->successor.readable != NULL)
-		event_free(m->successor.readable);
-	io_close(&m->successor.fd);
 	io_close(&m->lock_fd);
 	io_close(&m->admin_fd);
 	if (m->base != NULL)
 		event_base_free(m->base);
 }
 
-/* ---- the follower ----------------------------------------------------- */
-
-static int
-start_follower(struct master *m, struct err *e)
+/* The only place where the state changes. */
+static void
+move(struct master *m, enum master_state to)
 {
-	const char *args[] = { "proxyd", "--state", m->options->state.dir,
-		"follower", m->options->verbose ? "-v" : NULL, NULL };
-
-	bool fresh;
-
-	if (child_start(NULL, args, &m->follower.pid, &m->follower.fd, e) == -1)
-		return -1;
-	m->follower.readable = event_new(m->base, m->follower.fd,
-	    EV_READ | EV_PERSIST, on_follower, m);
-	if (m->follower.readable == NULL ||
-	    event_add(m->follower.readable, NULL) == -1)
-		return err_set(e, ERR_LOCAL, "out of memory for the follower");
-	fresh = m->fresh_board;
-	m->fresh_board = false;
-	return ipc_send(m->follower.fd, IPC_SCOREBOARD, fresh, m->board.fd,
-	    NULL, e);
+	assert(master_states[m->state].next & TO(to));
+	log_debug("master: %s -> %s", master_states[m->state].name,
+	    master_states[to].name);
+	m->state = to;
+	if (to == MASTER_ENDED)
+		event_base_loopbreak(m->base);
 }
 
-/* It ends when its socket does. */
+/* Only a start can fail; later what was in force stays. */
 static void
-stop_follower(struct master *m)
+fail(struct master *m, const struct err *why)
 {
-	if (m->follower.readable != NULL)
-		event_free(m->follower.readable);
-	m->follower.readable = NULL;
-	io_close(&m->follower.fd);
+	*m->failure = *why;
+	m->failed = true;
+	move(m, MASTER_ENDED);
 }
 
+/* ---- what the follower brings ------------------------------------------ */
+
 static void
-on_follower(evutil_socket_t fd, short what, void *arg)
+on_settings(const char *json, void *arg)
 {
 	struct master *m = arg;
-	struct ipc_message msg;
-	struct err e;
-	int rv;
-
-	(void)what;
-	rv = ipc_recv(fd, &msg, &e);
-	if (rv == 0 || (rv == -1 && e.code != ERR_BUSY)) {
-		stop_follower(m); /* the reaper starts another */
-		return;
-	}
-	if (rv == -1)
-		return;
-	if (msg.type == IPC_SETTINGS) {
-		adopt_settings(m, msg.text);
-	} else if (msg.type == IPC_SNAPSHOT && msg.fd != -1) {
-		adopt_snapshot(m, msg.fd, msg.number);
-		return;
-	} else if (msg.type == IPC_FAILED) {
-		err_set(&e, (int)msg.number, "%s", msg.text);
-		fail(m, &e);
-	}
-	io_close(&msg.fd);
-}
-
-static void
-on_follower_again(evutil_socket_t fd, short what, void *arg)
-{
-	struct master *m = arg;
-	struct err e;
-
-	(void)fd;
-	(void)what;
-	if (start_follower(m, &e) == -1)
-		log_error("cannot follow the registry: %s", e.text);
-}
-
-static void
-adopt_settings(struct master *m, const char *json)
-{
 	struct settings next;
 	struct err e;
 	json_t *o = json_parse_object(json, strlen(json), IPC_TEXT_MAX, &e);
@@ -323,16 +336,14 @@ adopt_settings(struct master *m, const char *json)
 	json_decref(o);
 }
 
-/* Settings came just before.  At the start a fault ends us; later the old
- * listeners and log stay. */
 static void
-adopt_snapshot(struct master *m, int fd, int64_t revision)
+on_snapshot(int fd, int64_t revision, void *arg)
 {
+	struct master *m = arg;
 	struct snapshot *snapshot;
 	struct err e;
-	bool first = m->state == MASTER_STARTING;
 
-	if (m->state == MASTER_LEAVING) {
+	if (m->state >= MASTER_LEAVING) {
 		close(fd);
 		return;
 	}
@@ -344,64 +355,102 @@ adopt_snapshot(struct master *m, int fd, int64_t revision)
 	admin_apply(m->admin, snapshot_hold(snapshot));
 	health_apply(m->health, snapshot);
 	crew_snapshot(m->crew, fd, revision);
-	if (apply_settings(m, &e) == -1) {
-		if (first) {
-			fail(m, &e);
-			return;
-		}
+	apply_settings(m);
+}
+
+static void
+on_failed(const struct err *why, void *arg)
+{
+	struct master *m = arg;
+
+	if (m->state == MASTER_STARTING)
+		fail(m, why);
+	else
+		log_error("%s", why->text);
+}
+
+static void
+on_stopped(void *arg)
+{
+	struct master *m = arg;
+
+	if (m->state == MASTER_CLEARING)
+		succeed(m);
+	else if (m->state == MASTER_SAVING)
+		move(m, MASTER_ENDED);
+}
+
+/* At the start a fault ends us.  Later it is said once, and the old listeners
+ * and log stay. */
+static void
+apply_settings(struct master *m)
+{
+	bool changed = false;
+	struct err e;
+
+	if (open_all(m, &changed, &e) == 0) {
+		m->notices.settings[0] = '\0';
+	} else if (m->state == MASTER_STARTING) {
+		fail(m, &e);
+		return;
+	} else if (strcmp(m->notices.settings, e.text) != 0) {
+		memcpy(m->notices.settings, e.text, sizeof(e.text));
 		log_error("%s; what was in force stays", e.text);
 	}
-	crew_resize(m->crew, n_workers(m), m->settings.drain_ms);
+	crew_resize(m->crew, n_workers(m), m->settings.drain_ms, changed);
 }
 
 static int
-apply_settings(struct master *m, struct err *e)
+open_all(struct master *m, bool *changed, struct err *e)
 {
-	size_t before = m->listeners.n;
-	struct listener *rows = m->listeners.rows;
-
 	if (m->state == MASTER_STARTING)
 		crew_set_user(m->crew, m->settings.user);
 	if (listeners_apply(&m->listeners, m->settings.http_listen,
-		n_workers(m), e) == -1)
-		return -1;
-	if (m->state != MASTER_STARTING &&
-	    (before != m->listeners.n || rows != m->listeners.rows))
-		crew_relisten(m->crew);
-	if (admin_status_listen(m->admin, m->settings.status_listen, e) == -1)
+		n_workers(m), changed, e) == -1 ||
+	    admin_status_listen(m->admin, m->settings.status_listen, e) == -1)
 		return -1;
 	return log_writer_open(m->log, m->settings.access_log, e);
 }
 
+/* Half of the scoreboard's rows are for workers that drain. */
 static unsigned
 n_workers(const struct master *m)
 {
 	unsigned n = m->settings.workers != 0 ? (unsigned)m->settings.workers :
 						(unsigned)get_nprocs();
+	unsigned most = m->board.head->n_slots / 2;
 
-	return n < CREW_MAX ? n : CREW_MAX;
+	most = most < CREW_MAX ? most : CREW_MAX;
+	return n < most ? n : most;
 }
 
-/* ---- workers, children, signals --------------------------------------- */
+/* ---- workers, children, signals ---------------------------------------- */
 
+/* A worker serves, has ended, or could not start. */
 static void
-crew_changed(void *arg)
+on_crew(const struct err *why, void *arg)
 {
 	struct master *m = arg;
-	struct err e;
 
-	if (m->state == MASTER_LEAVING && crew_is_empty(m->crew)) {
-		event_base_loopbreak(m->base);
-		return;
+	if (why != NULL && m->state == MASTER_STARTING)
+		fail(m, why);
+	else if (why != NULL)
+		log_error("a worker cannot start: %s", why->text);
+	else if (m->state == MASTER_STARTING && crew_is_serving(m->crew))
+		serve(m);
+	else if (m->state == MASTER_LEAVING && crew_is_empty(m->crew)) {
+		move(m, MASTER_SAVING);
+		following_stop(m->following);
 	}
-	if (m->state != MASTER_STARTING || !crew_is_serving(m->crew))
-		return;
-	m->state = MASTER_SERVING;
+}
+
+static void
+serve(struct master *m)
+{
+	move(m, MASTER_SERVING);
 	if (m->options->upgrade) {
 		daemon_lock_pid(m->lock_fd);
-		if (ipc_send(IPC_CHILD_FD, IPC_READY, 0, -1, NULL, &e) == -1)
-			log_warn("the old master is gone: %s", e.text);
-		close(IPC_CHILD_FD);
+		upgrade_tell(NULL);
 	}
 	daemon_main_pid();
 	daemon_ready(m->options->ready_fd);
@@ -424,13 +473,19 @@ on_signal(evutil_socket_t sig, short what, void *arg)
 			log_error("%s; the old file stays open", e.text);
 		break;
 	case SIGUSR2:
-		begin_upgrade(m);
+		if (m->state != MASTER_SERVING) {
+			log_warn("upgrade: not while %s",
+			    master_states[m->state].name);
+			break;
+		}
+		move(m, MASTER_CLEARING);
+		following_stop(m->following);
 		break;
 	default:
-		if (m->state == MASTER_SERVING)
-			leave(m);
-		else
-			event_base_loopbreak(m->base); /* again, or early */
+		if (m->state >= MASTER_SERVING && m->state < MASTER_LEAVING)
+			stop(m);
+		else if (m->state != MASTER_ENDED)
+			move(m, MASTER_ENDED); /* again, or early */
 		break;
 	}
 }
@@ -438,66 +493,44 @@ on_signal(evutil_socket_t sig, short what, void *arg)
 static void
 reap(struct master *m)
 {
-	static const struct timeval later = { .tv_sec =
-						  FOLLOWER_AGAIN_MS / 1000 };
-	char how[80];
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		child_describe(status, how, sizeof(how));
-		if (crew_reaped(m->crew, pid, status)) {
-			continue;
-		} else if (pid == m->follower.pid) {
-			m->follower.pid = 0;
-			stop_follower(m);
-			if (m->state == MASTER_LEAVING)
-				continue;
-			log_error("the follower %s; starting another", how);
-			event_add(m->follower.again, &later);
-		} else if (pid == m->successor.pid) {
-			m->successor.pid = 0;
-			if (m->state == MASTER_SERVING)
-				log_error("upgrade: the new proxyd %s; going "
-					  "on with this one",
-				    how);
-		}
-	}
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (!crew_reaped(m->crew, pid, status) &&
+		    !following_reaped(m->following, pid, status) &&
+		    !upgrade_reaped(m->upgrade, pid, status))
+			log_debug("process %d has ended", (int)pid);
 }
 
-/* Drains: the listeners stay open in a successor, or close with us. */
+/* For good: nobody succeeds us. */
+static void
+stop(struct master *m)
+{
+	bool changed;
+	struct err e;
+
+	upgrade_cancel(m->upgrade);
+	daemon_notify("STOPPING=1");
+	if (listeners_apply(&m->listeners, "", 1, &changed, &e) == -1)
+		log_error("%s", e.text);
+	leave(m);
+}
+
 static void
 leave(struct master *m)
 {
 	log_info("draining for at most %lld ms",
 	    (long long)m->settings.drain_ms);
-	daemon_notify("STOPPING=1");
-	m->state = MASTER_LEAVING;
-	stop_follower(m);
-	evtimer_del(m->follower.again);
-	listeners_close(&m->listeners);
+	move(m, MASTER_LEAVING);
 	crew_drain(m->crew, m->settings.drain_ms);
-	if (crew_is_empty(m->crew))
-		event_base_loopbreak(m->base);
+	on_crew(NULL, m);
 }
 
-/* Only a start can fail; later the last good state stays. */
-static void
-fail(struct master *m, const struct err *why)
-{
-	if (m->state != MASTER_STARTING) {
-		log_error("%s", why->text);
-		return;
-	}
-	*m->failure = *why;
-	m->failed = true;
-	event_base_loopbreak(m->base);
-}
-
-/* ---- upgrade ---------------------------------------------------------- */
+/* ---- upgrade ----------------------------------------------------------- */
 
 static void
-begin_upgrade(struct master *m)
+succeed(struct master *m)
 {
 	const struct legacy all = {
 		.listeners = m->listeners,
@@ -506,41 +539,32 @@ begin_upgrade(struct master *m)
 		.lock_fd = m->lock_fd,
 		.admin_fd = admin_socket(m->admin),
 	};
-	const char *args[] = { "proxyd", "--state", m->options->state.dir,
-		"run", "--upgrade", m->options->verbose ? "-v" : NULL, NULL };
 	struct err e;
 
-	if (m->state != MASTER_SERVING || m->successor.pid != 0) {
-		log_warn("upgrade: not now, another change is under way");
-		return;
-	}
-	io_close(&m->successor.fd);
-	if (upgrade_start(m->program, args, &all, &m->successor.pid,
-		&m->successor.fd, &e) == -1) {
-		log_error("upgrade: %s", e.text);
-		return;
-	}
-	if (m->successor.readable != NULL)
-		event_free(m->successor.readable);
-	m->successor.readable =
-	    event_new(m->base, m->successor.fd, EV_READ, on_successor, m);
-	if (m->successor.readable == NULL ||
-	    event_add(m->successor.readable, NULL) == -1) {
-		log_error("upgrade: out of memory");
-		kill(m->successor.pid, SIGKILL);
-	}
+	move(m, MASTER_UPGRADING);
+	if (upgrade_start(m->upgrade, m->program, m->successor_args, &all,
+		&e) == -1)
+		on_upgrade(&e, m);
 }
 
 static void
-on_successor(evutil_socket_t fd, short what, void *arg)
+on_upgrade(const struct err *why, void *arg)
 {
 	struct master *m = arg;
-	struct ipc_message msg;
 	struct err e;
 
-	(void)what;
-	if (ipc_recv(fd, &msg, &e) != 1 || msg.type != IPC_READY)
-		return; /* it failed; the reaper says so */
-	log_info("upgrade: process %d serves; leaving", (int)m->successor.pid);
-	leave(m);
+	m->notices.n_upgrades++;
+	if (why == NULL) {
+		/* What follows is the successor's to answer and to check. */
+		admin_close(m->admin);
+		health_stop(m->health);
+		listeners_close(&m->listeners);
+		leave(m);
+		return;
+	}
+	log_error("upgrade: %s; going on with this one", why->text);
+	memcpy(m->notices.upgrade, why->text, sizeof(why->text));
+	move(m, MASTER_SERVING);
+	if (following_start(m->following, false, &e) == -1)
+		log_error("cannot follow the registry: %s", e.text);
 }

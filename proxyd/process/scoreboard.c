@@ -371,6 +371,14 @@ sb_account_forget(struct scoreboard *sb, uint32_t row)
 	return true;
 }
 
+/* Plus one, so that a new row differs from every state. */
+void
+sb_want(struct sb_target *t, uint32_t state, int64_t now_ms)
+{
+	if (atomic_exchange(&t->wanted, state + 1) != state + 1)
+		atomic_store(&t->since_ms, now_ms);
+}
+
 uint32_t
 sb_slot_take(struct scoreboard *sb, int32_t pid, int64_t now_ms)
 {

@@ -35,6 +35,7 @@ struct sb_target {
 	/* Health: checks are the master's, ejection any worker's. */
 	_Atomic uint32_t health;    /* enum sb_health, by active checks */
 	_Atomic uint32_t why;	    /* enum why: of the state */
+	_Atomic uint32_t wanted;    /* by the administrator: see sb_want() */
 	_Atomic int64_t since_ms;   /* monotonic: when it changed */
 	_Atomic int64_t up_ms;	    /* slow start counts from here */
 	_Atomic int64_t ejected_ms; /* ejected until; 0: not */
@@ -112,6 +113,10 @@ uint32_t sb_account_row(struct scoreboard *, enum sb_account_kind, int64_t id);
 /* Gives a row back for another key, once nobody holds anything there. */
 bool sb_target_forget(struct scoreboard *, uint32_t row);
 bool sb_account_forget(struct scoreboard *, uint32_t row);
+
+/* What the administrator wants of a node (enum snap_node_state): since when
+ * is remembered. */
+void sb_want(struct sb_target *, uint32_t state, int64_t now_ms);
 
 uint32_t sb_slot_take(struct scoreboard *, int32_t pid, int64_t now_ms);
 /* After a worker's end: zeroes what it held and frees its slot. */

@@ -7,6 +7,9 @@
 #define MUSTER_UPGRADE_H
 
 #include <sys/types.h>
+#include <stdbool.h>
+
+#include <event2/event.h>
 
 #include "common/base/err.h"
 #include "proxyd/process/listeners.h"
@@ -18,13 +21,32 @@ struct legacy {
 	int lock_fd, admin_fd; /* -1: none */
 };
 
-/* The old one's side: starts the successor with all of it.  *fd brings
- * IPC_READY once it serves. */
-int upgrade_start(const char *program, const char *const *args,
-    const struct legacy *, pid_t *pid, int *fd, struct err *);
+/* ---- the old one's side ------------------------------------------------ */
 
-/* The new one's side: takes it from IPC_CHILD_FD.  A scoreboard that this
- * version cannot read is left out (board.head NULL). */
+struct upgrade;
+
+/* done: the successor serves (NULL), or why it does not; it is gone then. */
+struct upgrade *upgrade_new(struct event_base *,
+    void (*done)(const struct err *, void *arg), void *arg, struct err *);
+void upgrade_free(struct upgrade *);
+
+/* Starts the successor and gives it all of this. */
+int upgrade_start(struct upgrade *, const char *program,
+    const char *const *args, const struct legacy *, struct err *);
+
+/* Kills a successor that does not serve yet. */
+void upgrade_cancel(struct upgrade *);
+
+/* From the reaper: whether the process was the successor. */
+bool upgrade_reaped(struct upgrade *, pid_t, int wait_status);
+
+/* ---- the new one's side ------------------------------------------------ */
+
+/* Takes it from IPC_CHILD_FD.  A scoreboard that this version cannot read is
+ * left out (board.head NULL). */
 int upgrade_take(struct legacy *, struct err *);
+
+/* Tells the old one: that we serve (NULL), or why not. */
+void upgrade_tell(const struct err *);
 
 #endif

@@ -50,6 +50,7 @@ static message_fn *const messages[IPC_N_TYPES] = {
 	[IPC_DRAIN] = drain,
 };
 
+static void fail(const struct err *);
 static int handle(struct worker *, struct ipc_message *, struct err *);
 static int prepare(struct worker *, struct err *);
 static int watch(struct worker *, struct err *);
@@ -66,12 +67,23 @@ worker_run(void)
 	struct err e;
 
 	if (prepare(&w, &e) == -1 || watch(&w, &e) == -1) {
-		log_error("worker: %s", e.text);
+		fail(&e);
 		return err_exit_status(e.code);
 	}
 	event_base_dispatch(w.base);
 	engine_free(w.engine);
 	return 0;
+}
+
+/* The master says it: if it starts just now, to the terminal. */
+static void
+fail(const struct err *why)
+{
+	struct err e;
+
+	if (ipc_send(IPC_CHILD_FD, IPC_FAILED, why->code, -1, why->text, &e) ==
+	    -1)
+		log_error("worker: %s", why->text);
 }
 
 /* All up to IPC_START, in the order that the master sends it. */
