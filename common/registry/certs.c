@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/registry/db.h"
 
 /* What differs between nodes and operators: one row each. */
@@ -54,44 +53,6 @@ certs_issue(struct registry *r, enum cert_holder holder, const char *name,
 		return -1;
 	*serial = out;
 	return 0;
-}
-
-int
-certs_check(struct registry *r, uint64_t serial, struct err *e)
-{
-	static const char sql[] =
-	    "SELECT revoked_ms IS NOT NULL FROM certs WHERE serial = ?";
-	int64_t revoked;
-	int rv = db_int(r, e, &revoked, sql, INT(serial));
-
-	if (rv == -1)
-		return -1;
-	if (rv == 0)
-		return err_set(e, ERR_STRANGER,
-		    "certificate %llu was not issued here",
-		    (unsigned long long)serial);
-	if (revoked)
-		return err_set(e, ERR_REVOKED, "certificate %llu is revoked",
-		    (unsigned long long)serial);
-	return 0;
-}
-
-int
-certs_revoke(struct registry *r, uint64_t serial, struct err *e)
-{
-	static const char sql[] = "UPDATE certs SET revoked_ms = ? "
-				  "WHERE serial = ? AND revoked_ms IS NULL";
-	int rv;
-
-	if (registry_begin(r, e, "revoke certificate %llu",
-		(unsigned long long)serial) == -1)
-		return -1;
-	rv = db_run(r, e, sql, INT(clock_wall_ms()), INT(serial));
-	if (rv == 0 && db_n_changed(r) == 0)
-		rv =
-		    err_set(e, ERR_NO_TARGET, "no certificate %llu is in force",
-			(unsigned long long)serial);
-	return registry_end(r, rv, e);
 }
 
 int

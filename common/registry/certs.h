@@ -17,19 +17,12 @@ enum cert_holder { HOLDER_NODE, HOLDER_OPERATOR };
 /*
  * A new serial (never used before, never 0) for the node or operator of this
  * name, which gets `key` if it has none; with another key: ERR_CONFLICT.
- * One change, together with whatever the caller has begun.
+ * One change, together with whatever the caller has begun.  What is issued is
+ * revoked by removing its holder (nodes.h, operators.h).
  */
 int certs_issue(struct registry *, enum cert_holder, const char *name,
     const uint8_t key[KEY_SIZE], int64_t not_after_s, uint64_t *serial,
     struct err *);
-
-/* ERR_REVOKED when the serial is revoked, ERR_STRANGER when it was never
- * issued. */
-int certs_check(struct registry *, uint64_t serial, struct err *);
-
-/* One change.  `certs_revoke` is for one lost key; removing a node or
- * revoking an operator revokes all of theirs. */
-int certs_revoke(struct registry *, uint64_t serial, struct err *);
 
 /* Those revoked and not expired at now_s. */
 int certs_revoked(struct registry *, int64_t now_s,

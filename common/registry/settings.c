@@ -31,13 +31,9 @@ static const struct option settings_rows[] = {
 	    "life of a node's certificate; it renews at two thirds"),
 	TIME(operator_cert_ms, "cluster.operator_cert_ttl", MINUTE, 365 * DAY,
 	    "30d", "life of an operator's certificate, within the grants' end"),
-	TIME(skew_warn_ms, "cluster.skew_warn", 1, HOUR, "5s",
-	    "show_nodes warns when a node's clock is off by more"),
 	TIME(exec_timeout_ms, "exec.timeout", SECOND, 365 * DAY, "none",
 	    "a command runs at most so long, unless --timeout says else",
 	    .word = "none"),
-	COUNT("sessions", agent_sessions, "agent.sessions", 1, 10000, "512",
-	    "sessions a node serves at once; more are turned away"),
 
 	ROW(COUNT, "processes", workers, "proxy.workers", 1, 256, "auto",
 	    "worker processes; auto: one a core", .word = "auto"),

@@ -18,9 +18,7 @@ enum access_log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON };
 struct settings {
 	/* cluster.* */
 	int64_t node_cert_ms, operator_cert_ms;
-	int64_t skew_warn_ms;
 	int64_t exec_timeout_ms; /* 0: none */
-	int64_t agent_sessions;
 	/* proxy.* */
 	int64_t workers; /* 0: one a core */
 	char http_listen[SETTING_LIST_MAX];

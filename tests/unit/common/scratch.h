@@ -22,6 +22,7 @@
 #include <sodium.h>
 
 #include "common/base/err.h"
+#include "common/registry/certs.h"
 #include "common/registry/nodes.h"
 #include "common/registry/registry.h"
 
@@ -91,6 +92,31 @@ scratch_assert_sound(struct scratch *s)
 
 	assert_ok(s, registry_check(s->r, scratch_print, NULL, &n, &s->e));
 	assert_int_equal(n, 0);
+}
+
+struct scratch_serial {
+	uint64_t serial;
+	bool found;
+};
+
+static inline int
+scratch_match_serial(uint64_t serial, int64_t not_after_s, void *arg)
+{
+	struct scratch_serial *s = arg;
+
+	(void)not_after_s;
+	return s->found = serial == s->serial;
+}
+
+/* Whether a serial is on the list of the revoked, early in 1970. */
+static inline bool
+scratch_is_revoked(struct scratch *s, uint64_t serial)
+{
+	struct scratch_serial match = { .serial = serial };
+
+	if (certs_revoked(s->r, 0, scratch_match_serial, &match, &s->e) == -1)
+		fail_msg("%s", s->e.text);
+	return match.found;
 }
 
 static inline int

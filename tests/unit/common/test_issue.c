@@ -97,6 +97,7 @@ a_node(void **state)
 {
 	struct fixture *f = *state;
 	struct issued i;
+	struct node n;
 	struct cert c;
 
 	assert_int_equal(issue_node(f->r, "m1", f->key, f->secret, NOW, &i,
@@ -108,7 +109,8 @@ a_node(void **state)
 	assert_int_equal(c.not_after_s, NOW + 90 * DAY);
 	assert_true(has_grant(&c, "roster") && has_grant(&c, "renew"));
 	assert_false(has_grant(&c, "sync"));
-	assert_int_equal(certs_check(f->r, c.serial, &f->e), 0);
+	assert_int_equal(nodes_get(f->r, "m1", &n, &f->e), 0);
+	assert_int_equal(n.serial, c.serial);
 }
 
 static void
