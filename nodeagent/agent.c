@@ -105,8 +105,7 @@ open_state(struct run *r, const struct options *o, struct err *e)
 		return -1;
 	state_path(&r->agent.state, STATE_RUN, r->run_dir);
 	if (io_mkdir(r->run_dir, 0700, e) == -1 ||
-	    io_path(lock, sizeof(lock), r->run_dir, "nodeagent.lock", e) ==
-		-1)
+	    io_path(lock, sizeof(lock), r->run_dir, "nodeagent.lock", e) == -1)
 		return -1;
 	return daemon_lock(lock, &r->lock_fd, e);
 }
@@ -166,8 +165,7 @@ open_parts(struct run *r, const struct options *o, struct err *e)
 	if (state_has(&a->state, STATE_REGISTRY) &&
 	    (a->master = master_new(a, e)) == NULL)
 		return -1;
-	if (load_roster(a, e) == -1 ||
-	    listen_address(a, o, &listen, e) == -1)
+	if (load_roster(a, e) == -1 || listen_address(a, o, &listen, e) == -1)
 		return -1;
 	if ((a->server = server_new(a, &listen, o->listen == NULL, e)) ==
 		NULL ||
@@ -195,8 +193,8 @@ listen_address(const struct agent *a, const struct options *o,
 	if (o->listen == NULL)
 		return 0;
 	if (o->listen[strspn(o->listen, "0123456789")] == '\0') {
-		if (text_parse_u64("--listen", o->listen, 0, 65535, &port,
-			e) == -1)
+		if (text_parse_u64("--listen", o->listen, 0, 65535, &port, e) ==
+		    -1)
 			return -1;
 		addr_set_port(listen, (uint16_t)port);
 		return 0;

@@ -27,7 +27,7 @@ struct agent {
 	struct jobs *jobs;
 	struct server *server;
 	struct control *control;
-	struct pull *pull;     /* of the roster, from the masters */
+	struct pull *pull; /* of the roster, from the masters */
 	struct renewal *renewal;
 	struct master *master; /* NULL: this node has no registry */
 };

@@ -33,8 +33,8 @@ static const struct channel_handlers call_channel = {
 struct call *
 call_start(struct event_base *base, const struct addr *to,
     const struct channel_identity *id, const uint8_t *node_key,
-    const struct token *token, json_t *request,
-    const struct call_handlers *on, void *arg, struct err *e)
+    const struct token *token, json_t *request, const struct call_handlers *on,
+    void *arg, struct err *e)
 {
 	struct call *c = calloc(1, sizeof(*c));
 
@@ -48,11 +48,10 @@ call_start(struct event_base *base, const struct addr *to,
 	c->request = request;
 	c->on = on;
 	c->arg = arg;
-	c->channel = token != NULL ?
-	    channel_connect_join(base, to, id, token, CALL_CONNECT_MS,
-		&call_channel, c, e) :
-	    channel_connect(base, to, id, node_key, CALL_CONNECT_MS,
-		&call_channel, c, e);
+	c->channel = token != NULL ? channel_connect_join(base, to, id, token,
+					 CALL_CONNECT_MS, &call_channel, c, e) :
+				     channel_connect(base, to, id, node_key,
+					 CALL_CONNECT_MS, &call_channel, c, e);
 	if (c->channel == NULL) {
 		call_free(c);
 		return NULL;
@@ -90,8 +89,8 @@ channel_opened(struct channel *ch, void *arg)
 }
 
 static void
-channel_record(struct channel *ch, enum record_type type,
-    const uint8_t *body, size_t size, void *arg)
+channel_record(struct channel *ch, enum record_type type, const uint8_t *body,
+    size_t size, void *arg)
 {
 	struct call *c = arg;
 

@@ -28,8 +28,7 @@ struct call_handlers {
 	int (*opened)(int64_t skew_ms, void *arg, struct err *);
 	/* Bytes of a FILE record; NULL: the verb sends none.  -1 ends the
 	 * call with the err. */
-	int (*file)(const uint8_t *bytes, size_t size, void *arg,
-	    struct err *);
+	int (*file)(const uint8_t *bytes, size_t size, void *arg, struct err *);
 	void (*done)(json_t *reply, const struct err *why, int64_t skew_ms,
 	    void *arg);
 };

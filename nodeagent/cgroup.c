@@ -121,7 +121,7 @@ find_own(char *path, size_t size)
 		if (strncmp(line, "0::/", 4) != 0)
 			continue;
 		found = (size_t)snprintf(path, size, "/sys/fs/cgroup%s",
-		    line + 3) < size;
+			    line + 3) < size;
 	}
 	fclose(f);
 	return found;
@@ -177,8 +177,7 @@ move_out(const struct cgroup *g)
 	if (!group_file(g, "cgroup.procs", from) ||
 	    (f = fopen(from, "re")) == NULL)
 		return;
-	snprintf(to, sizeof(to), "%s/%s/cgroup.procs", cgroup_own,
-	    LEFT_GROUP);
+	snprintf(to, sizeof(to), "%s/%s/cgroup.procs", cgroup_own, LEFT_GROUP);
 	while (fgets(pid, sizeof(pid), f) != NULL)
 		write_file(to, pid);
 	fclose(f);

@@ -20,8 +20,9 @@
 #include "common/net/proto.h"
 #include "nodeagent/cgroup.h"
 
-#define REPORT_FD    3 /* in the child; close-on-exec */
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define REPORT_FD 3 /* in the child; close-on-exec */
+#define DEFAULT_PATH \
+	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* As in shells: what could not be found, and what could not be run. */
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
@@ -40,8 +41,7 @@ static void close_ends(struct ends *);
 static void hand_over(struct ends *, struct child *);
 static _Noreturn void be_child(const struct child_spec *, struct ends *,
     pid_t agent);
-static void place_descriptors(const struct child_spec *,
-    const struct ends *);
+static void place_descriptors(const struct child_spec *, const struct ends *);
 static int set_up(const struct child_spec *, pid_t agent, struct err *);
 static int become(const struct passwd *, struct err *);
 static int set_environment(const struct child_spec *, const struct passwd *,
@@ -245,15 +245,15 @@ set_environment(const struct child_spec *spec, const struct passwd *pw,
 	const struct {
 		const char *name, *value;
 	} base[] = {
-		{ "PATH",         DEFAULT_PATH                           },
-		{ "HOME",         pw != NULL ? pw->pw_dir : "/"          },
-		{ "USER",         pw != NULL ? pw->pw_name : "unknown"   },
-		{ "LOGNAME",      pw != NULL ? pw->pw_name : "unknown"   },
-		{ "SHELL",        pw != NULL ? pw->pw_shell : "/bin/sh"  },
-		{ "LANG",         lang != NULL ? lang : "C.UTF-8"        },
-		{ "MUSTER_NODE",  spec->node                             },
-		{ "MUSTER_ROLES", spec->roles                            },
-		{ "TERM",         spec->pty ? spec->pty->term : NULL     },
+		{ "PATH", DEFAULT_PATH },
+		{ "HOME", pw != NULL ? pw->pw_dir : "/" },
+		{ "USER", pw != NULL ? pw->pw_name : "unknown" },
+		{ "LOGNAME", pw != NULL ? pw->pw_name : "unknown" },
+		{ "SHELL", pw != NULL ? pw->pw_shell : "/bin/sh" },
+		{ "LANG", lang != NULL ? lang : "C.UTF-8" },
+		{ "MUSTER_NODE", spec->node },
+		{ "MUSTER_ROLES", spec->roles },
+		{ "TERM", spec->pty ? spec->pty->term : NULL },
 	};
 	static char *none[] = { NULL };
 

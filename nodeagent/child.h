@@ -33,11 +33,11 @@ struct child_spec {
 	int (*call)(const void *arg, int report);
 	const void *call_arg;
 
-	const char *user; /* NULL: as the agent */
-	const char *cwd;  /* NULL: the user's home */
-	const char *const *env; /* NAME=VALUE, ends with NULL; or NULL */
-	const char *node;	/* for MUSTER_NODE */
-	const char *roles;	/* for MUSTER_ROLES */
+	const char *user;	     /* NULL: as the agent */
+	const char *cwd;	     /* NULL: the user's home */
+	const char *const *env;	     /* NAME=VALUE, ends with NULL; or NULL */
+	const char *node;	     /* for MUSTER_NODE */
+	const char *roles;	     /* for MUSTER_ROLES */
 	const struct child_pty *pty; /* NULL: pipes */
 	bool keep;		     /* outlives the agent */
 	const struct cgroup *cgroup; /* to live in; NULL: none */

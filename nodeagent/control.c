@@ -176,8 +176,8 @@ connection_new(struct control *c, int fd)
 	struct connection *k = calloc(1, sizeof(*k));
 
 	if (k == NULL ||
-	    (k->readable = event_new(c->agent->base, fd,
-		 EV_READ | EV_PERSIST, connection_readable, k)) == NULL) {
+	    (k->readable = event_new(c->agent->base, fd, EV_READ | EV_PERSIST,
+		 connection_readable, k)) == NULL) {
 		free(k);
 		close(fd);
 		return;
@@ -279,15 +279,15 @@ do_status(struct agent *a, json_t *request, struct err *e)
 	(void)e;
 	addr_format(server_addr(a->server), at);
 	clock_format_utc(a->cert.not_after_s * 1000, until, sizeof(until));
-	return json_pack(
-	    "{s:s, s:s, s:i, s:s, s:s, s:b, s:I, s:s, s:I, s:I, s:I, s:s}",
+	return json_pack("{s:s, s:s, s:i, s:s, s:s, s:b, s:I, s:s, s:I, s:I, "
+			 "s:I, s:s}",
 	    "node", a->view.name, "version", MUSTER_VERSION, "pid",
 	    (int)getpid(), "listen", at, "roles", a->view.roles, "enrolled",
-	    a->view.enrolled, "roster_revision",
-	    (json_int_t)a->view.revision, "cert_until", until, "sessions",
+	    a->view.enrolled, "roster_revision", (json_int_t)a->view.revision,
+	    "cert_until", until, "sessions",
 	    (json_int_t)server_n_sessions(a->server), "running",
-	    (json_int_t)jobs_count(a->jobs), "orders",
-	    (json_int_t)a->n_orders, "authority",
+	    (json_int_t)jobs_count(a->jobs), "orders", (json_int_t)a->n_orders,
+	    "authority",
 	    a->master == NULL				  ? "none" :
 		master_secret(a->master, &locked) == NULL ? "locked" :
 							    "open");
@@ -311,8 +311,7 @@ do_unlock(struct agent *a, json_t *request, struct err *e)
 
 	if (a->master == NULL) {
 		err_set(e, ERR_USAGE,
-		    "%s has no authority key: unlock the master",
-		    a->view.name);
+		    "%s has no authority key: unlock the master", a->view.name);
 		return NULL;
 	}
 	if (json_get_string(request, "passphrase", AUTHORITY_PASSPHRASE_MAX,
@@ -332,8 +331,8 @@ wipe_json_string(json_t *s)
 
 /* One request, one line of answer, as a string. */
 static int
-ask(const struct state *state, const char *request, char *answer,
-    size_t size, struct err *e)
+ask(const struct state *state, const char *request, char *answer, size_t size,
+    struct err *e)
 {
 	char dir[PATH_MAX], path[PATH_MAX];
 	size_t len = 0;
@@ -366,7 +365,7 @@ show_status(json_t *status)
 	const char *name;
 	json_t *v;
 
-	json_object_foreach(status, name, v) {
+	json_object_foreach (status, name, v) {
 		if (json_is_string(v))
 			printf("%-16s %s\n", name, json_string_value(v));
 		else if (json_is_integer(v))

@@ -21,8 +21,7 @@ struct agent;
 struct control;
 struct options;
 
-struct control *control_new(struct agent *, const char *run_dir,
-    struct err *);
+struct control *control_new(struct agent *, const char *run_dir, struct err *);
 void control_free(struct control *); /* removes the socket */
 
 /* `nodeagent status`. */

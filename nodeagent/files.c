@@ -38,8 +38,7 @@ static int give(const struct file_spec *, json_t **answer, struct err *);
 static int run(int (*fn)(const struct file_spec *, json_t **, struct err *),
     const struct file_spec *, int report);
 
-static int place_open(const struct file_spec *, struct place *,
-    struct err *);
+static int place_open(const struct file_spec *, struct place *, struct err *);
 static int take_file(const struct file_spec *, const struct place *,
     uint8_t hash[FILES_HASH_SIZE], struct err *);
 static int take_bytes(const struct file_spec *, int fd,
@@ -112,8 +111,8 @@ look(const struct file_spec *f, json_t **answer, struct err *e)
 	    S_ISREG(sb.st_mode)	    ? "file" :
 		S_ISDIR(sb.st_mode) ? "dir" :
 				      "other",
-	    "size", (json_int_t)sb.st_size, "mode", sb.st_mode & 07777,
-	    "same", 0);
+	    "size", (json_int_t)sb.st_size, "mode", sb.st_mode & 07777, "same",
+	    0);
 	if (!f->has_hash || !S_ISREG(sb.st_mode))
 		return 0;
 	if ((fd = open_plain(f->path, &sb, e)) == -1)
@@ -173,9 +172,9 @@ give(const struct file_spec *f, json_t **answer, struct err *e)
 	if (rv == -1)
 		return err_wrap(e, "%s", f->path);
 	hash_hex(&h, hex);
-	*answer = json_pack("{s:I, s:i, s:I, s:s}", "size",
-	    (json_int_t)h.size, "mode", sb.st_mode & 07777, "mtime",
-	    (json_int_t)sb.st_mtim.tv_sec, "hash", hex);
+	*answer = json_pack("{s:I, s:i, s:I, s:s}", "size", (json_int_t)h.size,
+	    "mode", sb.st_mode & 07777, "mtime", (json_int_t)sb.st_mtim.tv_sec,
+	    "hash", hex);
 	return 0;
 }
 
@@ -202,8 +201,7 @@ place_open(const struct file_spec *f, struct place *p, struct err *e)
 	p->dir_fd = open(dirname(dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir_fd == -1)
 		return err_errno(e,
-		    errno == ENOENT || errno == ENOTDIR ? ERR_USAGE :
-							  ERR_LOCAL,
+		    errno == ENOENT || errno == ENOTDIR ? ERR_USAGE : ERR_LOCAL,
 		    "cannot enter the directory of %s", f->path);
 	return 0;
 }
@@ -237,8 +235,9 @@ take_file(const struct file_spec *f, const struct place *p,
 		    f->path);
 	if (take_bytes(f, fd, hash, e) == 0 && dress(f, p, fd, e) == 0) {
 		snprintf(here, sizeof(here), "/proc/self/fd/%d", fd);
-		if (!named && linkat(AT_FDCWD, here, p->dir_fd, p->beside,
-				  AT_SYMLINK_FOLLOW) == -1)
+		if (!named &&
+		    linkat(AT_FDCWD, here, p->dir_fd, p->beside,
+			AT_SYMLINK_FOLLOW) == -1)
 			err_errno(e, ERR_LOCAL, "cannot name %s", f->path);
 		else {
 			named = true;
@@ -263,8 +262,8 @@ take_bytes(const struct file_spec *f, int fd, uint8_t hash[FILES_HASH_SIZE],
 		return err_wrap(e, "%s", f->path);
 	if (h.size != f->size)
 		return err_set(e, ERR_PROTOCOL,
-		    "%s: %lld of %lld bytes came; the old file stands",
-		    f->path, (long long)h.size, (long long)f->size);
+		    "%s: %lld of %lld bytes came; the old file stands", f->path,
+		    (long long)h.size, (long long)f->size);
 	hash_hex(&h, hex);
 	sodium_hex2bin(hash, FILES_HASH_SIZE, hex, sizeof(hex) - 1, NULL, &n,
 	    NULL);
@@ -279,16 +278,15 @@ take_bytes(const struct file_spec *f, int fd, uint8_t hash[FILES_HASH_SIZE],
 /* Owner as before where there was a file (as cp keeps it), then mode and
  * time. */
 static int
-dress(const struct file_spec *f, const struct place *p, int fd,
-    struct err *e)
+dress(const struct file_spec *f, const struct place *p, int fd, struct err *e)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ .tv_sec = f->mtime_s } };
 	struct stat sb;
 
 	if (fstatat(p->dir_fd, p->name, &sb, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(sb.st_mode) &&
-	    fchown(fd, sb.st_uid, sb.st_gid) == -1 && errno != EPERM)
+	    S_ISREG(sb.st_mode) && fchown(fd, sb.st_uid, sb.st_gid) == -1 &&
+	    errno != EPERM)
 		return err_errno(e, ERR_LOCAL, "cannot set the owner of %s",
 		    f->path);
 	if (fchmod(fd, f->mode) == -1)
@@ -303,8 +301,7 @@ dress(const struct file_spec *f, const struct place *p, int fd,
 }
 
 static int
-settle(const struct file_spec *f, const struct place *p, int fd,
-    struct err *e)
+settle(const struct file_spec *f, const struct place *p, int fd, struct err *e)
 {
 	char here[64];
 	int dir;
@@ -322,8 +319,7 @@ settle(const struct file_spec *f, const struct place *p, int fd,
 }
 
 static int
-take_directory(const struct file_spec *f, const struct place *p,
-    struct err *e)
+take_directory(const struct file_spec *f, const struct place *p, struct err *e)
 {
 	struct stat sb;
 
@@ -365,8 +361,7 @@ open_plain(const char *path, struct stat *sb, struct err *e)
 		return fd;
 	else
 		err_set(e, ERR_USAGE, "%s is %s", path,
-		    S_ISDIR(sb->st_mode) ? "a directory" :
-					   "not a plain file");
+		    S_ISDIR(sb->st_mode) ? "a directory" : "not a plain file");
 	close(fd);
 	return -1;
 }

@@ -25,8 +25,8 @@
 #include "nodeagent/preflight.h"
 #include "nodeagent/view.h"
 
-#define POLL_S	 2 /* how often a pending joiner asks */
-#define SERVICE	 "muster-nodeagent"
+#define POLL_S	2 /* how often a pending joiner asks */
+#define SERVICE "muster-nodeagent"
 
 /* One join, from the token to the running service. */
 struct joining {
@@ -107,8 +107,8 @@ read_token(const struct options *o, struct token *t, struct err *e)
 	int rv;
 
 	if (strcmp(o->token, "-") == 0) {
-		if (secret_read_line(STDIN_FILENO, "", text, sizeof(text),
-			e) == -1)
+		if (secret_read_line(STDIN_FILENO, "", text, sizeof(text), e) ==
+		    -1)
 			return -1;
 	} else {
 		snprintf(text, sizeof(text), "%s", o->token);
@@ -130,8 +130,7 @@ own_hostname(char name[NAME_MAX_LEN + 1])
 		for (; n < NAME_MAX_LEN && u.nodename[n] != '\0' &&
 		     u.nodename[n] != '.';
 		     n++)
-			name[n] =
-			    (char)tolower((unsigned char)u.nodename[n]);
+			name[n] = (char)tolower((unsigned char)u.nodename[n]);
 	name[n] = '\0';
 }
 
@@ -161,8 +160,7 @@ enroll(struct joining *j, struct err *e)
 	if (ask_until_admitted(j, e) == -1)
 		/* The line is pasted again once everything is done: the
 		 * token is used up, and that is fine. */
-		return j->preflight.n_failed == 0 && already_joined(j) ? 0 :
-									 -1;
+		return j->preflight.n_failed == 0 && already_joined(j) ? 0 : -1;
 	return keep_admission(j, e) == -1 ? -1 : fetch_roster(j, e);
 }
 
@@ -230,8 +228,7 @@ wait_for_approval(struct joining *j, bool *told)
 		       "on the master: clusterctl nodes --pending, then "
 		       "clusterctl approve %s\n",
 		    fingerprint,
-		    j->options->name != NULL ? j->options->name :
-					       j->hostname);
+		    j->options->name != NULL ? j->options->name : j->hostname);
 		fflush(stdout);
 	}
 	*told = true;
@@ -250,8 +247,8 @@ keep_admission(struct joining *j, struct err *e)
 		-1 ||
 	    json_get_string(j->reply, "cert", 2 * CERT_MAX, &text, e) == -1)
 		return -1;
-	if (sodium_hex2bin(authority, sizeof(authority), hex, strlen(hex),
-		NULL, &n, NULL) == -1 ||
+	if (sodium_hex2bin(authority, sizeof(authority), hex, strlen(hex), NULL,
+		&n, NULL) == -1 ||
 	    n != KEY_SIZE ||
 	    sodium_base642bin(bytes, sizeof(bytes), text, strlen(text), NULL,
 		&size, NULL, sodium_base64_VARIANT_ORIGINAL) == -1)
@@ -282,8 +279,8 @@ fetch_roster(struct joining *j, struct err *e)
 	rv = call(j, NULL, json_pack("{s:s}", "verb", "roster"), &roster_call,
 	    e);
 	if (rv == 0)
-		rv = roster_intake_adopt(j->intake, j->identity.authority,
-		    NULL, &adopted, e);
+		rv = roster_intake_adopt(j->intake, j->identity.authority, NULL,
+		    &adopted, e);
 	roster_intake_free(j->intake);
 	j->intake = NULL;
 	return rv;
@@ -306,8 +303,8 @@ call(struct joining *j, const struct token *token, json_t *request,
 {
 	json_decref(j->reply);
 	j->reply = NULL;
-	if (call_start(j->base, &j->master, &j->identity,
-		j->token.master_key, token, request, on, j, e) == NULL)
+	if (call_start(j->base, &j->master, &j->identity, j->token.master_key,
+		token, request, on, j, e) == NULL)
 		return -1;
 	event_base_dispatch(j->base);
 	if (j->reply != NULL)
@@ -359,8 +356,7 @@ conclude(struct joining *j, struct err *e)
 	if (j->preflight.agent_running)
 		puts("next: restart the agent that runs, so that it takes "
 		     "this up (systemctl restart " SERVICE ")");
-	else if (!j->options->no_start && is_default &&
-	    service_exists()) {
+	else if (!j->options->no_start && is_default && service_exists()) {
 		if (start_service(e) == -1) {
 			view_fini(&v);
 			return -1;
@@ -395,8 +391,8 @@ service_exists(void)
 static int
 start_service(struct err *e)
 {
-	static const char *const argv[] = { "systemctl", "enable", "--now", SERVICE,
-		NULL };
+	static const char *const argv[] = { "systemctl", "enable", "--now",
+		SERVICE, NULL };
 	int status;
 	pid_t pid;
 

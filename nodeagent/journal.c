@@ -25,8 +25,16 @@ struct journal {
 /* What of a request belongs in the log: never the environment, which is
  * where people put passwords. */
 static const char *const request_fields[] = {
-	"typed", "argv", "shell", "user", "cwd", "path", "target", "name",
-	"address", "on_disconnect",
+	"typed",
+	"argv",
+	"shell",
+	"user",
+	"cwd",
+	"path",
+	"target",
+	"name",
+	"address",
+	"on_disconnect",
 };
 
 static json_t *event_of(const char *event, const struct session *,
@@ -136,7 +144,7 @@ event_of(const char *event, const struct session *s, const char *verb)
 	addr_format(channel_addr(session_channel(s)), from);
 	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "event", event, "verb",
 	    verb, "who", peer != NULL ? peer->name : "", "kind",
-	    peer == NULL		     ? "joiner" :
+	    peer == NULL		    ? "joiner" :
 		peer->kind == CERT_OPERATOR ? "operator" :
 					      "node",
 	    "from", from);
@@ -168,8 +176,7 @@ sync_due(evutil_socket_t fd, short what, void *arg)
 	static const struct job_handlers handlers = { .output = sync_output,
 		.ended = sync_ended };
 	struct journal *j = arg;
-	struct child_spec spec = { .call = sync_in_child,
-		.call_arg = j->path };
+	struct child_spec spec = { .call = sync_in_child, .call_arg = j->path };
 	struct err e;
 
 	(void)fd;

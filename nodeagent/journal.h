@@ -22,8 +22,8 @@ struct journal *journal_new(struct agent *, struct err *);
 void journal_free(struct journal *); /* what is unsynced is synced first */
 
 /* Gives the order its id. */
-void journal_begin(struct journal *, const struct session *,
-    const char *verb, json_t *request, char order[JOURNAL_ORDER_LEN + 1]);
+void journal_begin(struct journal *, const struct session *, const char *verb,
+    json_t *request, char order[JOURNAL_ORDER_LEN + 1]);
 
 /* How it ended: the fields of an EXIT record, an err, or both NULL: well. */
 void journal_end(struct journal *, const char *order, json_t *how,
@@ -37,7 +37,7 @@ void journal_lost(struct journal *, const char *order);
 void journal_note(struct journal *, const struct session *, const char *verb,
     json_t *about);
 
-void journal_denied(struct journal *, const struct session *,
-    const char *verb, const struct err *);
+void journal_denied(struct journal *, const struct session *, const char *verb,
+    const struct err *);
 
 #endif

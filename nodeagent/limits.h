@@ -13,9 +13,9 @@
 
 #include "common/base/addr.h"
 
-#define LIMITS_BURST	 512 /* handshakes an address may begin at once, */
-#define LIMITS_PER_S	 128 /* and for ever after */
-#define LIMITS_HALF_OPEN 256 /* handshakes under way, all addresses */
+#define LIMITS_BURST	 512  /* handshakes an address may begin at once, */
+#define LIMITS_PER_S	 128  /* and for ever after */
+#define LIMITS_HALF_OPEN 256  /* handshakes under way, all addresses */
 #define LIMITS_SESSIONS	 2048 /* sessions of any kind */
 
 #define LIMITS_SETS 128

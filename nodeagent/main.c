@@ -21,11 +21,11 @@ static const struct {
 	const char *name;
 	int (*run)(const struct options *, struct err *);
 } commands[] = {
-	{ "run",     agent_run	     },
-	{ "join",    join_run	     },
-	{ "status",  control_status },
-	{ "version", version	     },
-	{ "help",    help	     },
+	{ "run", agent_run },
+	{ "join", join_run },
+	{ "status", control_status },
+	{ "version", version },
+	{ "help", help },
 };
 
 int
@@ -38,8 +38,7 @@ main(int argc, char **argv)
 	child_save_limits();
 	daemon_prepare();
 	if (options_parse(argc, argv, &o, &e) == 0 && secret_init(&e) == 0) {
-		log_open("nodeagent",
-		    o.verbose ? LOG_LVL_DEBUG : LOG_LVL_INFO);
+		log_open("nodeagent", o.verbose ? LOG_LVL_DEBUG : LOG_LVL_INFO);
 		for (size_t i = 0; i < nitems(commands); i++)
 			if (strcmp(commands[i].name, o.command) == 0)
 				rv = commands[i].run(&o, &e);

@@ -37,8 +37,7 @@ struct master {
 	struct sight *sights;
 };
 
-static int open_secret(struct master *, const char *passphrase,
-    struct err *);
+static int open_secret(struct master *, const char *passphrase, struct err *);
 static int sign_roster(struct master *, struct err *);
 static void look_due(evutil_socket_t, short, void *);
 static void save_due(evutil_socket_t, short, void *);
@@ -57,8 +56,8 @@ master_new(struct agent *a, struct err *e)
 		return NULL;
 	}
 	m->agent = a;
-	m->registry = registry_open(
-	    state_path(&a->state, STATE_REGISTRY, path), REGISTRY_WRITE, e);
+	m->registry = registry_open(state_path(&a->state, STATE_REGISTRY, path),
+	    REGISTRY_WRITE, e);
 	if (m->registry == NULL)
 		goto fail;
 	registry_set_actor(m->registry, "nodeagent");
@@ -199,9 +198,9 @@ master_sights(const struct master *m)
 		const struct node_sight *s = &m->sights[i].seen;
 
 		json_object_set_new(nodes, s->name,
-		    json_pack("{s:I, s:I, s:s}", "at_ms",
-			(json_int_t)s->at_ms, "skew_ms",
-			(json_int_t)s->skew_ms, "version", s->version));
+		    json_pack("{s:I, s:I, s:s}", "at_ms", (json_int_t)s->at_ms,
+			"skew_ms", (json_int_t)s->skew_ms, "version",
+			s->version));
 	}
 	return json_pack("{s:o}", "nodes", nodes);
 }

@@ -17,24 +17,24 @@ static const struct {
 	size_t offset;
 	const char *argument, *help;
 } option_rows[] = {
-	{ "--state", NULL, NULL, TEXT, offsetof(struct options, state),
-	    "DIR", "the state directory (default: $MUSTER_STATE or "
-		   "/var/lib/muster)" },
-	{ "--verbose", "-v", NULL, FLAG, offsetof(struct options, verbose),
-	    "", "say more" },
+	{ "--state", NULL, NULL, TEXT, offsetof(struct options, state), "DIR",
+	    "the state directory (default: $MUSTER_STATE or "
+	    "/var/lib/muster)" },
+	{ "--verbose", "-v", NULL, FLAG, offsetof(struct options, verbose), "",
+	    "say more" },
 	{ "--listen", NULL, "run", TEXT, offsetof(struct options, listen),
 	    "IP:PORT", "in place of the registered address; also IP or PORT" },
 	{ "--ready-fd", NULL, "run", DESCRIPTOR,
 	    offsetof(struct options, ready_fd), "N",
 	    "write \"ready\" to this descriptor once serving" },
-	{ "--name", NULL, "join", TEXT, offsetof(struct options, name),
-	    "NAME", "of this node (default: the token's, or the host name)" },
+	{ "--name", NULL, "join", TEXT, offsetof(struct options, name), "NAME",
+	    "of this node (default: the token's, or the host name)" },
 	{ "--address", NULL, "join", TEXT, offsetof(struct options, address),
-	    "IP[:PORT]", "where this node is reached (default: as the master "
-			 "sees it, port 7400)" },
-	{ "--no-start", NULL, "join", FLAG,
-	    offsetof(struct options, no_start), "",
-	    "do not start the service" },
+	    "IP[:PORT]",
+	    "where this node is reached (default: as the master "
+	    "sees it, port 7400)" },
+	{ "--no-start", NULL, "join", FLAG, offsetof(struct options, no_start),
+	    "", "do not start the service" },
 };
 
 static const struct {
@@ -52,8 +52,7 @@ static int parse_option(int argc, char **argv, int *i, struct options *,
 static int store(size_t row, char *value, struct options *, struct err *);
 static bool matches(size_t row, const char *arg, char **value);
 static int parse_word(char *arg, struct options *, struct err *);
-static int check_options(unsigned seen, const struct options *,
-    struct err *);
+static int check_options(unsigned seen, const struct options *, struct err *);
 
 int
 options_parse(int argc, char **argv, struct options *o, struct err *e)
@@ -116,8 +115,7 @@ options_help(void)
 
 /* Returns the option's row, or -1. */
 static int
-parse_option(int argc, char **argv, int *i, struct options *o,
-    struct err *e)
+parse_option(int argc, char **argv, int *i, struct options *o, struct err *e)
 {
 	char *value = NULL;
 	size_t row;
@@ -205,8 +203,7 @@ static int
 check_options(unsigned seen, const struct options *o, struct err *e)
 {
 	for (size_t i = 0; i < nitems(option_rows); i++)
-		if ((seen & (1U << i)) != 0 &&
-		    option_rows[i].command != NULL &&
+		if ((seen & (1U << i)) != 0 && option_rows[i].command != NULL &&
 		    strcmp(option_rows[i].command, o->command) != 0)
 			return err_set(e, ERR_USAGE,
 			    "%s is an option of %s, not of %s",

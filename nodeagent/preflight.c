@@ -110,8 +110,8 @@ preflight_port(struct preflight *p, const struct state *state,
 	struct err e;
 
 	p->agent_running = agent_runs(state);
-	if (addr_parse(address != NULL ? address : "::", PROTO_DEFAULT_PORT,
-		&a, &e) == -1) {
+	if (addr_parse(address != NULL ? address : "::", PROTO_DEFAULT_PORT, &a,
+		&e) == -1) {
 		preflight_fail(p, &e);
 		return;
 	}
@@ -222,8 +222,9 @@ try_bind(const struct addr *a, struct err *e)
 	addr_format(a, text);
 	fd = socket(a->u.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd == -1)
-		return errno == EAFNOSUPPORT ? 0 : err_errno(e, ERR_LOCAL,
-			      "cannot make a socket");
+		return errno == EAFNOSUPPORT ?
+		    0 :
+		    err_errno(e, ERR_LOCAL, "cannot make a socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	rv = bind(fd, &a->u.sa, a->len);
 	if (rv == 0)

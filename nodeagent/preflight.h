@@ -15,8 +15,8 @@
 
 struct preflight {
 	size_t n_failed;
-	int code;	     /* of the first that failed */
-	bool agent_running;  /* with this state directory */
+	int code;			 /* of the first that failed */
+	bool agent_running;		 /* with this state directory */
 	bool reachable[TOKEN_ADDRS_MAX]; /* of the token's addresses */
 };
 
@@ -27,8 +27,7 @@ void preflight_fail(struct preflight *, const struct err *);
 void preflight_token(struct preflight *, const struct token *);
 /* Makes the directory if need be, and opens it. */
 void preflight_state(struct preflight *, const char *dir, struct state *);
-void preflight_name(struct preflight *, const char *name,
-    const char *hostname);
+void preflight_name(struct preflight *, const char *name, const char *hostname);
 /* Whether the agent will be able to listen; address NULL: any, default
  * port. */
 void preflight_port(struct preflight *, const struct state *,

@@ -15,7 +15,7 @@
 #include "nodeagent/agent.h"
 #include "nodeagent/call.h"
 
-#define EACH_MS	   60000 /* between pulls, give or take a sixth */
+#define EACH_MS	    60000 /* between pulls, give or take a sixth */
 #define WAITERS_MAX 64
 
 struct waiter {
@@ -29,10 +29,10 @@ struct waiter {
 struct pull {
 	struct agent *agent;
 	struct event *due;
-	struct call *call;   /* NULL: none under way */
-	size_t master;	     /* that is being asked: an index of the view */
-	bool again;	     /* somebody wants a newer answer than this */
-	bool failing;	     /* said so already */
+	struct call *call; /* NULL: none under way */
+	size_t master;	   /* that is being asked: an index of the view */
+	bool again;	   /* somebody wants a newer answer than this */
+	bool failing;	   /* said so already */
 	struct roster_intake *intake;
 	TAILQ_HEAD(, waiter) waiters;
 	size_t n_waiters;
@@ -60,8 +60,7 @@ pull_new(struct agent *a, struct err *e)
 {
 	struct pull *p = calloc(1, sizeof(*p));
 
-	if (p == NULL ||
-	    (p->due = evtimer_new(a->base, pull_due, p)) == NULL) {
+	if (p == NULL || (p->due = evtimer_new(a->base, pull_due, p)) == NULL) {
 		err_set(e, ERR_LOCAL, "out of memory for the roster's pull");
 		free(p);
 		return NULL;
@@ -203,8 +202,9 @@ call_file(const uint8_t *bytes, size_t size, void *arg, struct err *e)
 
 	/* Made only now: mostly the answer is that ours is the newest. */
 	if (p->intake == NULL &&
-	    (p->intake = roster_intake_new(
-		 state_path(&p->agent->state, STATE_ROSTER, path), e)) == NULL)
+	    (p->intake = roster_intake_new(state_path(&p->agent->state,
+					       STATE_ROSTER, path),
+		 e)) == NULL)
 		return -1;
 	return roster_intake_add(p->intake, bytes, size, e);
 }
@@ -255,8 +255,8 @@ pull_end(struct pull *p, const struct err *why)
 		    p->agent->view.revision);
 	p->failing = why != NULL;
 	if (!p->again)
-		pull_schedule(p, EACH_MS * 5 / 6 +
-			randombytes_uniform(EACH_MS / 3));
+		pull_schedule(p,
+		    EACH_MS * 5 / 6 + randombytes_uniform(EACH_MS / 3));
 	tell_waiters(p, why);
 	if (p->again)
 		pull_schedule(p, 0);

@@ -16,8 +16,8 @@
 #include "nodeagent/call.h"
 #include "nodeagent/master.h"
 
-#define LOOK_S	 3600 /* how often at most it is looked whether it is time */
-#define RETRY_S	 600  /* after a failure */
+#define LOOK_S	3600 /* how often at most it is looked whether it is time */
+#define RETRY_S 600  /* after a failure */
 
 struct renewal {
 	struct agent *agent;
@@ -36,8 +36,8 @@ static void renewal_by_ourselves(struct renewal *);
 static void call_done(json_t *reply, const struct err *why, int64_t skew_ms,
     void *arg);
 static int take_certificate(struct agent *, json_t *reply, struct err *);
-static int store_certificate(struct agent *, const uint8_t *bytes,
-    size_t size, struct err *);
+static int store_certificate(struct agent *, const uint8_t *bytes, size_t size,
+    struct err *);
 
 static const struct call_handlers renewal_call = { .done = call_done };
 
@@ -72,8 +72,8 @@ static int64_t
 wait_s(const struct agent *a, int64_t now_s)
 {
 	const struct cert *c = &a->cert;
-	int64_t due_s = c->not_before_s +
-	    (c->not_after_s - c->not_before_s) / 3 * 2;
+	int64_t due_s =
+	    c->not_before_s + (c->not_after_s - c->not_before_s) / 3 * 2;
 
 	if (due_s <= now_s || !fits_roles(a))
 		return 0;
@@ -140,8 +140,8 @@ renewal_ask(struct renewal *r)
 		const struct view_master *m = &a->view.masters[r->master++];
 
 		r->call = call_start(a->base, &m->addr, &a->identity, m->key,
-		    NULL, json_pack("{s:s}", "verb", "renew"), &renewal_call,
-		    r, &e);
+		    NULL, json_pack("{s:s}", "verb", "renew"), &renewal_call, r,
+		    &e);
 		if (r->call == NULL)
 			log_warn("renewal: %s", e.text);
 	}
@@ -156,7 +156,8 @@ renewal_by_ourselves(struct renewal *r)
 	struct issued issued;
 	struct err e;
 
-	if (master_renew_node(a->master, a->identity.public, &issued, &e) == 0 &&
+	if (master_renew_node(a->master, a->identity.public, &issued, &e) ==
+		0 &&
 	    store_certificate(a, issued.bytes, issued.size, &e) == 0) {
 		renewal_succeeded(r);
 		return;
@@ -205,8 +206,8 @@ store_certificate(struct agent *a, const uint8_t *bytes, size_t size,
 {
 	struct cert c;
 
-	if (cert_verify(bytes, size, a->identity.authority,
-		a->identity.public, clock_wall_ms() / 1000, &c, e) == -1 ||
+	if (cert_verify(bytes, size, a->identity.authority, a->identity.public,
+		clock_wall_ms() / 1000, &c, e) == -1 ||
 	    identity_store(&a->state, CERT_NODE, NULL, bytes, size, e) == -1)
 		return -1;
 	memcpy(a->identity.cert, bytes, size);

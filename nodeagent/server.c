@@ -18,10 +18,10 @@
 #include "nodeagent/session.h"
 #include "nodeagent/verbs.h"
 
-#define BACKLOG		1024
-#define ACCEPTS_A_TURN	64 /* others on the loop want their turn too */
-#define PAUSE_S		1  /* when descriptors have run out */
-#define RECHECK_S	5  /* for certificates that expire meanwhile */
+#define BACKLOG	       1024
+#define ACCEPTS_A_TURN 64 /* others on the loop want their turn too */
+#define PAUSE_S	       1  /* when descriptors have run out */
+#define RECHECK_S      5  /* for certificates that expire meanwhile */
 
 struct server {
 	struct agent *agent;
@@ -37,8 +37,8 @@ static int open_listener(struct server *, bool may_widen, struct err *);
 static int bind_or_widen(struct server *, bool may_widen, struct err *);
 static int policy_admit(const struct cert *, const struct addr *, void *arg,
     struct err *);
-static int policy_join_psk(const uint8_t id[TOKEN_ID_SIZE],
-    const struct addr *, uint8_t psk[KEY_SIZE], void *arg, struct err *);
+static int policy_join_psk(const uint8_t id[TOKEN_ID_SIZE], const struct addr *,
+    uint8_t psk[KEY_SIZE], void *arg, struct err *);
 static void server_readable(evutil_socket_t, short, void *);
 static bool server_accept(struct server *);
 static void server_take(struct server *, int fd, const struct addr *);
@@ -60,7 +60,7 @@ server_new(struct agent *a, const struct addr *listen, bool may_widen,
 	s->agent = a;
 	s->addr = *listen;
 	s->fd = s->spare_fd = -1;
-	s->policy = (struct channel_policy) { .admit = policy_admit,
+	s->policy = (struct channel_policy){ .admit = policy_admit,
 		.join_psk = a->master != NULL ? policy_join_psk : NULL,
 		.arg = a };
 	TAILQ_INIT(&s->half_open);
@@ -68,8 +68,8 @@ server_new(struct agent *a, const struct addr *listen, bool may_widen,
 	limits_init(&s->limits);
 	if (open_listener(s, may_widen, e) == -1)
 		goto fail;
-	s->readable = event_new(a->base, s->fd, EV_READ | EV_PERSIST,
-	    server_readable, s);
+	s->readable =
+	    event_new(a->base, s->fd, EV_READ | EV_PERSIST, server_readable, s);
 	s->resume = evtimer_new(a->base, server_resume, s);
 	s->recheck = evtimer_new(a->base, server_tick, s);
 	if (s->readable == NULL || s->resume == NULL || s->recheck == NULL ||
@@ -170,8 +170,7 @@ bind_or_widen(struct server *s, bool may_widen, struct err *e)
 		    text);
 	if (errno != EADDRNOTAVAIL || !may_widen)
 		return err_errno(e, ERR_LOCAL,
-		    "cannot listen on %s (choose with --listen IP:PORT)",
-		    text);
+		    "cannot listen on %s (choose with --listen IP:PORT)", text);
 	log_warn("no interface has the address %s; listening on all", text);
 	if (s->addr.u.sa.sa_family == AF_INET)
 		s->addr.u.in.sin_addr.s_addr = htonl(INADDR_ANY);

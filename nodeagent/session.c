@@ -40,8 +40,7 @@ static const struct {
 	[SESSION_LEAVING] = { "leaving", TO(SESSION_DEAD), 0 },
 	[SESSION_DEAD] = { "dead", 0, 0 },
 };
-_Static_assert(nitems(session_states) == SESSION_N_STATES,
-    "a row per state");
+_Static_assert(nitems(session_states) == SESSION_N_STATES, "a row per state");
 
 struct session {
 	TAILQ_ENTRY(session) link;
@@ -55,7 +54,7 @@ struct session {
 	struct event *probe; /* pending: we read nothing from the peer */
 	int probe_s;	     /* until the next one */
 
-	const struct verb *verb; /* of the request under way */
+	const struct verb *verb;     /* of the request under way */
 	const struct task_ops *task; /* NULL: answered at once */
 	void *task_arg;
 	char order[JOURNAL_ORDER_LEN + 1];
@@ -70,10 +69,8 @@ static void log_refusal(const struct session *, const struct err *);
 static void session_overdue(evutil_socket_t, short, void *);
 static void session_probe(evutil_socket_t, short, void *);
 static void session_arm_probe(struct session *);
-static void session_move(struct session *, enum session_state,
-    const char *why);
-static void session_request(struct session *, const uint8_t *body,
-    size_t size);
+static void session_move(struct session *, enum session_state, const char *why);
+static void session_request(struct session *, const uint8_t *body, size_t size);
 static void session_dispatch(struct session *, json_t *request);
 static void session_lose_task(struct session *, enum task_loss);
 static void session_done(struct session *);
@@ -281,8 +278,8 @@ channel_opened(struct channel *ch, void *arg)
 }
 
 static void
-channel_record(struct channel *ch, enum record_type type,
-    const uint8_t *body, size_t size, void *arg)
+channel_record(struct channel *ch, enum record_type type, const uint8_t *body,
+    size_t size, void *arg)
 {
 	struct session *s = arg;
 

@@ -13,8 +13,8 @@
 #include "nodeagent/agent.h"
 #include "nodeagent/call.h"
 
-#define AT_ONCE	  32 /* calls under way */
-#define REST_MS	  2000 /* between two rounds to everybody */
+#define AT_ONCE 32   /* calls under way */
+#define REST_MS 2000 /* between two rounds to everybody */
 
 struct target {
 	uint8_t key[KEY_SIZE];
@@ -114,8 +114,7 @@ round_begin(struct tell *t, bool masters_only)
 	t->n = t->next = 0;
 	roster = roster_open(state_path(&a->state, STATE_ROSTER, path),
 	    a->identity.authority, &e);
-	if (roster == NULL ||
-	    roster_each_node(roster, list_node, t, &e) != 0)
+	if (roster == NULL || roster_each_node(roster, list_node, t, &e) != 0)
 		log_warn("cannot tell nodes of a new roster: %s", e.text);
 	roster_close(roster);
 	round_go_on(t);
@@ -180,8 +179,7 @@ call_one(struct tell *t, struct telling *slot, const struct target *to)
 	struct agent *a = t->agent;
 	struct err e;
 
-	slot->call = call_start(a->base, &to->addr, &a->identity, to->key,
-	    NULL,
+	slot->call = call_start(a->base, &to->addr, &a->identity, to->key, NULL,
 	    json_pack("{s:s, s:I}", "verb", "sync", "revision",
 		(json_int_t)a->view.revision),
 	    &tell_call, slot, &e);

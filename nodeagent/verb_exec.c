@@ -52,8 +52,8 @@ verb_exec(struct session *s, json_t *args, struct err *e)
 	if (parse(args, &r, e) == 0) {
 		r.spec.node = view->name;
 		r.spec.roles = view->roles;
-		rv = order_start(s, &exec_kind, &r.spec, r.timeout_ms,
-		    r.input, e);
+		rv = order_start(s, &exec_kind, &r.spec, r.timeout_ms, r.input,
+		    e);
 	}
 	request_fini(&r);
 	return rv;
@@ -63,16 +63,15 @@ static int
 parse(json_t *args, struct request *r, struct err *e)
 {
 	if (parse_command(args, r, e) == -1 ||
-	    json_opt_string(args, "user", 255, NULL, &r->spec.user, e) ==
-		-1 ||
+	    json_opt_string(args, "user", 255, NULL, &r->spec.user, e) == -1 ||
 	    json_opt_string(args, "cwd", 4095, NULL, &r->spec.cwd, e) == -1 ||
-	    json_opt_int(args, "timeout_ms", 0, TIMEOUT_MAX, 0,
-		&r->timeout_ms, e) == -1 ||
+	    json_opt_int(args, "timeout_ms", 0, TIMEOUT_MAX, 0, &r->timeout_ms,
+		e) == -1 ||
 	    json_opt_bool(args, "stdin", false, &r->input, e) == -1)
 		return -1;
 	if (r->spec.cwd != NULL && r->spec.cwd[0] != '/')
-		return err_set(e, ERR_USAGE,
-		    "the directory %s is not absolute", r->spec.cwd);
+		return err_set(e, ERR_USAGE, "the directory %s is not absolute",
+		    r->spec.cwd);
 	if (parse_env(args, r, e) == -1 || parse_pty(args, r, e) == -1)
 		return -1;
 	return parse_disconnect(args, r, e);
@@ -122,7 +121,7 @@ parse_env(json_t *args, struct request *r, struct err *e)
 	if (r->env == NULL)
 		return err_set(e, ERR_LOCAL,
 		    "out of memory for the environment");
-	json_object_foreach(env, name, v) {
+	json_object_foreach (env, name, v) {
 		if (!json_is_string(v) || !is_env_name(name))
 			return err_set(e, ERR_USAGE,
 			    "%s is no name of an environment variable, or "
@@ -162,8 +161,7 @@ parse_disconnect(json_t *args, struct request *r, struct err *e)
 {
 	const char *what;
 
-	if (json_opt_string(args, "on_disconnect", 15, "kill", &what, e) ==
-	    -1)
+	if (json_opt_string(args, "on_disconnect", 15, "kill", &what, e) == -1)
 		return -1;
 	r->spec.keep = strcmp(what, "keep") == 0;
 	if (!r->spec.keep && strcmp(what, "kill") != 0)

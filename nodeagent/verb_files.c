@@ -76,8 +76,7 @@ start(struct session *s, const struct file_spec *f,
 }
 
 static int
-parse_path(json_t *args, const char *field, char path[PATH_MAX],
-    struct err *e)
+parse_path(json_t *args, const char *field, char path[PATH_MAX], struct err *e)
 {
 	const char *text;
 
@@ -96,13 +95,13 @@ parse_hash(json_t *args, struct file_spec *f, struct err *e)
 	const char *hex;
 	size_t n;
 
-	if (json_opt_string(args, "hash", 2 * FILES_HASH_SIZE, NULL, &hex,
-		e) == -1)
+	if (json_opt_string(args, "hash", 2 * FILES_HASH_SIZE, NULL, &hex, e) ==
+	    -1)
 		return -1;
 	if (hex == NULL)
 		return 0;
-	if (sodium_hex2bin(f->hash, sizeof(f->hash), hex, strlen(hex), NULL,
-		&n, NULL) == -1 ||
+	if (sodium_hex2bin(f->hash, sizeof(f->hash), hex, strlen(hex), NULL, &n,
+		NULL) == -1 ||
 	    n != sizeof(f->hash))
 		return err_set(e, ERR_PROTOCOL,
 		    "the hash is not 64 hexadecimal digits");
@@ -118,21 +117,19 @@ parse_pushed(json_t *args, struct file_spec *f, struct err *e)
 
 	if (json_opt_string(args, "type", 8, "file", &type, e) == -1 ||
 	    json_opt_int(args, "mode", 0, 07777, 0644, &mode, e) == -1 ||
-	    json_opt_int(args, "mtime", 0, INT64_MAX / 2, -1, &f->mtime_s,
-		e) == -1 ||
+	    json_opt_int(args, "mtime", 0, INT64_MAX / 2, -1, &f->mtime_s, e) ==
+		-1 ||
 	    json_opt_int(args, "size", 0, SIZE_MAX_PUSHED, 0, &f->size, e) ==
 		-1 ||
-	    json_opt_string(args, "target", PATH_MAX - 1, "", &target, e) ==
-		-1)
+	    json_opt_string(args, "target", PATH_MAX - 1, "", &target, e) == -1)
 		return -1;
 	f->mode = (mode_t)mode;
 	snprintf(f->target, sizeof(f->target), "%s", target);
 	for (size_t i = 0; i < nitems(type_names); i++)
 		if (strcmp(type_names[i], type) == 0) {
 			f->type = (enum file_type)i;
-			return f->type == FILE_PLAIN ?
-			    parse_hash(args, f, e) :
-			    0;
+			return f->type == FILE_PLAIN ? parse_hash(args, f, e) :
+						       0;
 		}
 	return err_set(e, ERR_USAGE, "push takes a file, dir or link, not %s",
 	    type);

@@ -16,17 +16,16 @@
 
 #define HOSTNAME_LEN 255
 
-static int admit(struct session *, json_t *args, json_t **answer,
-    struct err *);
+static int admit(struct session *, json_t *args, json_t **answer, struct err *);
 static int require_master(const struct session *, struct err *);
 static int parse_join(struct session *, json_t *args, struct join *,
     struct err *);
 static int admit_node(struct agent *, const struct join *, json_t **answer,
     struct err *);
-static int admit_operator(struct agent *, const struct join *,
-    json_t **answer, struct err *);
-static json_t *joined(const struct agent *, const char *kind,
-    const char *name, const char *uuid, const struct issued *);
+static int admit_operator(struct agent *, const struct join *, json_t **answer,
+    struct err *);
+static json_t *joined(const struct agent *, const char *kind, const char *name,
+    const char *uuid, const struct issued *);
 static json_t *base64(const void *, size_t);
 
 int
@@ -88,11 +87,10 @@ admit(struct session *s, json_t *args, json_t **answer, struct err *e)
 	struct token_row token;
 	struct join join;
 
-	if (require_master(s, e) == -1 ||
-	    master_secret(a->master, e) == NULL ||
+	if (require_master(s, e) == -1 || master_secret(a->master, e) == NULL ||
 	    parse_join(s, args, &join, e) == -1 ||
-	    tokens_get(master_registry(a->master), join.token_id, &token,
-		e) == -1)
+	    tokens_get(master_registry(a->master), join.token_id, &token, e) ==
+		-1)
 		return -1;
 	secret_wipe(token.psk, sizeof(token.psk));
 	return token.kind == HOLDER_NODE ? admit_node(a, &join, answer, e) :
@@ -126,8 +124,8 @@ parse_join(struct session *s, json_t *args, struct join *j, struct err *e)
 		e) == -1 ||
 	    json_opt_string(args, "hostname", HOSTNAME_LEN, "", &j->hostname,
 		e) == -1 ||
-	    json_opt_string(args, "version", NODE_VERSION_LEN, "",
-		&j->version, e) == -1)
+	    json_opt_string(args, "version", NODE_VERSION_LEN, "", &j->version,
+		e) == -1)
 		return -1;
 	j->port = (uint16_t)port;
 	j->token_id = channel_join_id(ch);

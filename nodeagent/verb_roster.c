@@ -55,15 +55,14 @@ verb_roster(struct session *s, json_t *args, struct err *e)
 		return -1;
 	if (a->master != NULL) {
 		note_sight(s, args);
-		if (master_refresh(a->master, e) == -1 &&
-		    e->code != ERR_LOCKED)
+		if (master_refresh(a->master, e) == -1 && e->code != ERR_LOCKED)
 			return -1;
 	}
 	if (have < a->view.revision)
 		return send_roster(s, e);
 	session_reply(s,
-	    json_pack("{s:I, s:b}", "revision",
-		(json_int_t)a->view.revision, "same", 1));
+	    json_pack("{s:I, s:b}", "revision", (json_int_t)a->view.revision,
+		"same", 1));
 	return 0;
 }
 
@@ -74,13 +73,12 @@ verb_sync(struct session *s, json_t *args, struct err *e)
 	struct waiting *w;
 	int64_t revision;
 
-	if (json_opt_int(args, "revision", 0, INT64_MAX, 0, &revision, e) ==
-	    -1)
+	if (json_opt_int(args, "revision", 0, INT64_MAX, 0, &revision, e) == -1)
 		return -1;
 	if (a->master != NULL && master_refresh(a->master, e) == -1)
 		return -1;
-	if (a->master != NULL || (revision != 0 &&
-	    a->view.revision >= revision)) {
+	if (a->master != NULL ||
+	    (revision != 0 && a->view.revision >= revision)) {
 		session_reply(s, revision_of(a));
 		return 0;
 	}

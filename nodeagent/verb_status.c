@@ -36,15 +36,16 @@ verb_status(struct session *s, json_t *args, struct err *e)
 	json_t *answer;
 
 	(void)args;
-	answer = json_pack(
-	    "{s:s, s:s, s:[i,i], s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "node",
-	    a->view.name, "version", MUSTER_VERSION, "protocol", PROTO_LOWEST,
-	    PROTO_HIGHEST, "roles", roles_array(a->view.roles), "uptime_s",
-	    (json_int_t)((clock_mono_ms() - a->started_ms) / 1000), "time_ms",
-	    (json_int_t)clock_wall_ms(), "roster_revision",
-	    (json_int_t)a->view.revision, "cert_not_after_s",
-	    (json_int_t)a->cert.not_after_s, "orders",
-	    (json_int_t)a->n_orders, "rss_kb", rss_kb());
+	answer =
+	    json_pack("{s:s, s:s, s:[i,i], s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"node", a->view.name, "version", MUSTER_VERSION, "protocol",
+		PROTO_LOWEST, PROTO_HIGHEST, "roles",
+		roles_array(a->view.roles), "uptime_s",
+		(json_int_t)((clock_mono_ms() - a->started_ms) / 1000),
+		"time_ms", (json_int_t)clock_wall_ms(), "roster_revision",
+		(json_int_t)a->view.revision, "cert_not_after_s",
+		(json_int_t)a->cert.not_after_s, "orders",
+		(json_int_t)a->n_orders, "rss_kb", rss_kb());
 	if (answer == NULL)
 		return err_set(e, ERR_LOCAL, "out of memory for an answer");
 	add_machine(answer);

@@ -51,11 +51,11 @@ verbs_allow(const struct verb *v, const struct cert *peer,
 	}
 	if (verbs_check_peer(peer, view, now_s, e) == -1)
 		return -1;
-	if ((v->callers &
-		(peer->kind == CERT_NODE ? BY_NODE : BY_OPERATOR)) == 0)
+	if ((v->callers & (peer->kind == CERT_NODE ? BY_NODE : BY_OPERATOR)) ==
+	    0)
 		return err_set(e, ERR_DENIED, "%s %s may not call %s",
-		    peer->kind == CERT_NODE ? "node" : "operator",
-		    peer->name, v->name);
+		    peer->kind == CERT_NODE ? "node" : "operator", peer->name,
+		    v->name);
 	return check_grants(v, peer, view, e);
 }
 

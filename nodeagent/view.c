@@ -23,9 +23,8 @@ static int read_revoked(uint64_t serial, int64_t not_after_s, void *arg);
 static int compare_serials(const void *, const void *);
 
 int
-view_load(struct view *v, const char *path,
-    const uint8_t authority[KEY_SIZE], const uint8_t own_key[KEY_SIZE],
-    struct err *e)
+view_load(struct view *v, const char *path, const uint8_t authority[KEY_SIZE],
+    const uint8_t own_key[KEY_SIZE], struct err *e)
 {
 	struct view fresh = { 0 };
 	struct reading r = { &fresh, own_key, e };
@@ -121,9 +120,8 @@ read_self(const struct node *n, struct view *v, struct err *e)
 	if (addr_parse(n->addr, n->agent_port, &v->addr, e) == -1)
 		return -1;
 	for (size_t i = 0; i < n->n_roles; i++)
-		len += (size_t)snprintf(v->roles + len,
-		    sizeof(v->roles) - len, "%s%s", i > 0 ? " " : "",
-		    n->roles[i].name);
+		len += (size_t)snprintf(v->roles + len, sizeof(v->roles) - len,
+		    "%s%s", i > 0 ? " " : "", n->roles[i].name);
 	return 0;
 }
 
@@ -162,8 +160,7 @@ read_revoked(uint64_t serial, int64_t not_after_s, void *arg)
 	/* Grows by doubling: at the powers of two. */
 	if ((v->n_revoked & (v->n_revoked - 1)) == 0) {
 		more = realloc(v->revoked,
-		    (v->n_revoked == 0 ? 1 : v->n_revoked * 2) *
-			sizeof(*more));
+		    (v->n_revoked == 0 ? 1 : v->n_revoked * 2) * sizeof(*more));
 		if (more == NULL)
 			return err_set(r->err, ERR_LOCAL,
 			    "out of memory for the revoked certificates");

@@ -36,8 +36,7 @@ local_listen(const char *path, struct err *e)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	unlink(sun.sun_path);
 	before = umask(0177);
-	if (fd == -1 ||
-	    bind(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1 ||
+	if (fd == -1 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1 ||
 	    listen(fd, BACKLOG) == -1) {
 		err_errno(e, ERR_LOCAL, "cannot listen on %s", path);
 		io_close(&fd);
@@ -106,13 +105,11 @@ address_of(const char *path, struct sockaddr_un *sun, int *dir_fd,
 		    slash == path ? 1 : (int)(slash - path), path);
 	*dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (*dir_fd == -1)
-		return err_errno(e, ERR_LOCAL, "cannot open directory %s",
-		    dir);
+		return err_errno(e, ERR_LOCAL, "cannot open directory %s", dir);
 	memset(sun, 0, sizeof(*sun));
 	sun->sun_family = AF_UNIX;
 	n = snprintf(sun->sun_path, sizeof(sun->sun_path),
-	    "/proc/self/fd/%d/%s", *dir_fd,
-	    slash != NULL ? slash + 1 : path);
+	    "/proc/self/fd/%d/%s", *dir_fd, slash != NULL ? slash + 1 : path);
 	if ((size_t)n < sizeof(sun->sun_path))
 		return 0;
 	io_close(dir_fd);

@@ -56,8 +56,8 @@ static void mint(const struct state *, struct channel_identity *);
 static void find_node(const struct state *, const char *name,
     struct channel_identity *, struct node *);
 static void opened(struct channel *, void *);
-static void record(struct channel *, enum record_type, const uint8_t *,
-    size_t, void *);
+static void record(struct channel *, enum record_type, const uint8_t *, size_t,
+    void *);
 static void drained(struct channel *, void *);
 static void closed(struct channel *, const struct err *, void *);
 static void send_next(void);
@@ -91,8 +91,8 @@ main(int argc, char **argv)
 		mint(&state, &id);
 	call.requests = argv + optind + 2;
 	base = event_base_new();
-	if (addr_parse(at != NULL ? at : node.addr, node.agent_port, &to,
-		&e) == -1)
+	if (addr_parse(at != NULL ? at : node.addr, node.agent_port, &to, &e) ==
+	    -1)
 		die(&e);
 	call.channel = channel_connect(base, &to, &id, node.key, 5000,
 	    &handlers, NULL, &e);
@@ -177,8 +177,7 @@ mint(const struct state *state, struct channel_identity *id)
 	save = NULL;
 	for (char *g = strtok_r(grants, "+", &save); g != NULL;
 	     g = strtok_r(NULL, "+", &save))
-		snprintf(c.grants[c.n_grants++], sizeof(c.grants[0]), "%s",
-		    g);
+		snprintf(c.grants[c.n_grants++], sizeof(c.grants[0]), "%s", g);
 	if (call.stranger)
 		authority_generate(secret, public);
 	else if (authority_load(state, NULL, secret, &e) == -1)
@@ -216,11 +215,12 @@ record(struct channel *ch, enum record_type type, const uint8_t *body,
     size_t size, void *arg)
 {
 	static const char *const names[REC_N_TYPES] = { [REC_REPLY] = "reply",
-		[REC_ERROR] = "error", [REC_STDOUT] = "stdout",
-		[REC_STDERR] = "stderr", [REC_FILE] = "file",
+		[REC_ERROR] = "error",
+		[REC_STDOUT] = "stdout",
+		[REC_STDERR] = "stderr",
+		[REC_FILE] = "file",
 		[REC_EXIT] = "exit" };
-	bool ends = type == REC_REPLY || type == REC_ERROR ||
-	    type == REC_EXIT;
+	bool ends = type == REC_REPLY || type == REC_ERROR || type == REC_EXIT;
 	uint8_t sig = (uint8_t)call.signal;
 	json_t *data;
 	struct err e;
@@ -242,8 +242,7 @@ record(struct channel *ch, enum record_type type, const uint8_t *body,
 	}
 	if (call.stall)
 		channel_pause(ch);
-	if (call.signal != 0 &&
-	    channel_send(ch, REC_SIGNAL, &sig, 1, &e) == -1)
+	if (call.signal != 0 && channel_send(ch, REC_SIGNAL, &sig, 1, &e) == -1)
 		die(&e);
 	call.signal = 0;
 }
@@ -303,11 +302,10 @@ send_input(void)
 			return;
 		}
 		if (call.feed > 0)
-			call.feed -= call.feed < (uint64_t)n ? call.feed :
-							       (uint64_t)n;
-		if (channel_send(call.channel,
-			call.file ? REC_FILE : REC_STDIN, buf, (size_t)n,
-			&e) == -1)
+			call.feed -=
+			    call.feed < (uint64_t)n ? call.feed : (uint64_t)n;
+		if (channel_send(call.channel, call.file ? REC_FILE : REC_STDIN,
+			buf, (size_t)n, &e) == -1)
 			die(&e);
 	}
 }

@@ -41,8 +41,8 @@ feed(void)
 
 	memset(chunk, 'x', sizeof(chunk));
 	while (r.input_left > 0) {
-		size_t n = r.input_left < sizeof(chunk) ? r.input_left :
-							  sizeof(chunk);
+		size_t n =
+		    r.input_left < sizeof(chunk) ? r.input_left : sizeof(chunk);
 
 		r.input_left -= n;
 		job_input(r.job, chunk, n);
@@ -117,7 +117,8 @@ run_spec(const struct child_spec *spec, int64_t timeout_ms)
 static void
 run_shell(const char *line, int64_t timeout_ms)
 {
-	struct child_spec spec = { .shell = line, .node = "n1",
+	struct child_spec spec = { .shell = line,
+		.node = "n1",
 		.roles = "storage worker_http" };
 
 	run_spec(&spec, timeout_ms);
@@ -215,8 +216,10 @@ what_cannot_be_run_says_why(void **unused)
 static void
 what_cannot_be_set_up_is_reported(void **unused)
 {
-	struct child_spec spec = { .shell = "echo never", .node = "",
-		.roles = "", .cwd = "/no/such" };
+	struct child_spec spec = { .shell = "echo never",
+		.node = "",
+		.roles = "",
+		.cwd = "/no/such" };
 	struct err e;
 
 	(void)unused;
@@ -237,19 +240,20 @@ what_cannot_be_set_up_is_reported(void **unused)
 static void
 the_environment_is_clean(void **unused)
 {
-	const char *const extra[] = { "EXTRA=a b", "PATH=/bin:/usr/bin",
-		NULL };
+	const char *const extra[] = { "EXTRA=a b", "PATH=/bin:/usr/bin", NULL };
 	const char *const argv[] = { "env", NULL };
-	struct child_spec spec = { .argv = argv, .node = "n1",
-		.roles = "storage worker_http", .env = extra };
+	struct child_spec spec = { .argv = argv,
+		.node = "n1",
+		.roles = "storage worker_http",
+		.env = extra };
 
 	(void)unused;
 	setenv("LEAK", "secret", 1);
 	run_spec(&spec, 0);
 	assert_null(strstr(r.out[JOB_STDOUT], "LEAK"));
 	assert_non_null(strstr(r.out[JOB_STDOUT], "MUSTER_NODE=n1\n"));
-	assert_non_null(strstr(r.out[JOB_STDOUT],
-	    "MUSTER_ROLES=storage worker_http\n"));
+	assert_non_null(
+	    strstr(r.out[JOB_STDOUT], "MUSTER_ROLES=storage worker_http\n"));
 	assert_non_null(strstr(r.out[JOB_STDOUT], "EXTRA=a b\n"));
 	assert_non_null(strstr(r.out[JOB_STDOUT], "PATH=/bin:/usr/bin\n"));
 	assert_null(strstr(r.out[JOB_STDOUT], "TERM="));
@@ -305,6 +309,12 @@ a_slow_reader_gets_everything(void **unused)
 	assert_string_equal(r.out[JOB_STDERR], "end\n");
 }
 
+static pid_t
+first_pid(void)
+{
+	return (pid_t)strtol(r.out[JOB_STDOUT], NULL, 10);
+}
+
 static void
 a_daemon_left_behind_does_not_hold_it_up(void **unused)
 {
@@ -313,7 +323,7 @@ a_daemon_left_behind_does_not_hold_it_up(void **unused)
 
 	(void)unused;
 	run_shell("sleep 300 & echo $!", 0);
-	pid = atoi(r.out[JOB_STDOUT]);
+	pid = first_pid();
 	assert_true(clock_mono_ms() - began_ms < 5000);
 	assert_int_equal(WEXITSTATUS(r.result.status), 0);
 	assert_false(is_gone(pid));
@@ -327,7 +337,7 @@ an_endless_writer_left_behind_does_not_either(void **unused)
 
 	(void)unused;
 	run_shell("echo $$; yes & exit 0", 0);
-	pid = atoi(r.out[JOB_STDOUT]);
+	pid = first_pid();
 	assert_true(r.n[JOB_STDOUT] < 400000);
 	kill(-pid, SIGKILL);
 }
@@ -342,7 +352,7 @@ assert_all_gone(const char *line, int64_t timeout_ms)
 	run_shell(line, timeout_ms);
 	for (char *p = strtok_r(r.out[JOB_STDOUT], " \n", &save); p != NULL;
 	     p = strtok_r(NULL, " \n", &save), n++)
-		if (!is_gone(atoi(p)))
+		if (!is_gone((pid_t)strtol(p, NULL, 10)))
 			fail_msg("pid %s is left of: %s", p, line);
 	assert_true(n > 0);
 }
@@ -409,7 +419,9 @@ static void
 a_terminal_is_one(void **unused)
 {
 	const struct child_pty pty = { 33, 99, "xterm" };
-	struct child_spec spec = { .pty = &pty, .node = "", .roles = "",
+	struct child_spec spec = { .pty = &pty,
+		.node = "",
+		.roles = "",
 		.shell = "stty size; echo $TERM; test -t 0 && test -t 2 && "
 			 "exit 7" };
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,18 +24,18 @@ static const struct {
 	const char *verb;
 	unsigned allowed;
 } expected[] = {
-	{ "join",   JOINER			       },
-	{ "ping",   NODE | MASTER | NOBODY_OP | EVERY_OP },
-	{ "status", EVERY_OP			       },
-	{ "exec",   EVERY_OP			       },
-	{ "have",   EVERY_OP			       },
-	{ "push",   EVERY_OP			       },
-	{ "pull",   EVERY_OP			       },
+	{ "join", JOINER },
+	{ "ping", NODE | MASTER | NOBODY_OP | EVERY_OP },
+	{ "status", EVERY_OP },
+	{ "exec", EVERY_OP },
+	{ "have", EVERY_OP },
+	{ "push", EVERY_OP },
+	{ "pull", EVERY_OP },
 	{ "roster", NODE | MASTER | NOBODY_OP | EVERY_OP },
-	{ "sync",   MASTER | EVERY_OP		       },
-	{ "renew",  NODE | MASTER | NOBODY_OP | EVERY_OP },
-	{ "seen",   EVERY_OP			       },
-	{ "proxy",  EVERY_OP			       },
+	{ "sync", MASTER | EVERY_OP },
+	{ "renew", NODE | MASTER | NOBODY_OP | EVERY_OP },
+	{ "seen", EVERY_OP },
+	{ "proxy", EVERY_OP },
 };
 
 static uint64_t revoked[] = { 5, REVOKED, 700 };
@@ -45,13 +46,18 @@ static const struct view view = { .roles = "storage worker_http",
 static struct cert
 peer(enum cert_kind kind, const char *grant, const char *second)
 {
-	struct cert c = { .kind = kind, .name = "x", .serial = 42,
-		.not_before_s = NOW_S - 10, .not_after_s = NOW_S + 10 };
+	struct cert c = { .kind = kind,
+		.name = "x",
+		.serial = 42,
+		.not_before_s = NOW_S - 10,
+		.not_after_s = NOW_S + 10 };
 
 	if (grant != NULL)
-		strcpy(c.grants[c.n_grants++], grant);
+		snprintf(c.grants[c.n_grants++], sizeof(c.grants[0]), "%s",
+		    grant);
 	if (second != NULL)
-		strcpy(c.grants[c.n_grants++], second);
+		snprintf(c.grants[c.n_grants++], sizeof(c.grants[0]), "%s",
+		    second);
 	return c;
 }
 
