@@ -86,6 +86,14 @@ class Table:
                           f"{peer_name} {show(peer)}", f"{got:.3f}",
                           f"<= {budget:.3g}", self._verdict(got <= budget)))
 
+    def at_least(self, what, values, peer_name, peer, budget, show=seconds):
+        """A row whose median must be at least budget times the peer's."""
+        middle = statistics.median(values)
+        got = middle / peer
+        self.rows.append((what, show(middle), self._spread(values, show),
+                          f"{peer_name} {show(peer)}", f"{got:.3f}",
+                          f">= {budget:.3g}", self._verdict(got >= budget)))
+
     def limit(self, what, values, budget, show=seconds):
         """A row whose median may be at most the budget."""
         middle = statistics.median(values)
