@@ -231,8 +231,9 @@ json_of(enum column_kind kind, const char *text)
 		v = json_string(text);
 		break;
 	case COLUMN_NUMBER:
-		v = strchr(text, '.') != NULL ? json_real(atof(text)) :
-						json_integer(atoll(text));
+		v = strchr(text, '.') != NULL ?
+		    json_real(strtod(text, NULL)) :
+		    json_integer(strtoll(text, NULL, 10));
 		break;
 	case COLUMN_BOOL:
 		v = json_boolean(strcmp(text, "yes") == 0);

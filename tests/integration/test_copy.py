@@ -221,7 +221,6 @@ def test_killed_push_leaves_nothing(cluster3, tmp_path):
     source, dest = tmp_path / "source", tmp_path / "dest"
     dest.mkdir()
     (dest / "f").write_text("old")
-    os.mkfifo(tmp_path / "gate")
     with open(source, "wb") as f:
         f.truncate(300_000_000)
     p = cluster3.ctl_start("push", "w1", source, dest / "f")

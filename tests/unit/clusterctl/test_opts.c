@@ -11,7 +11,7 @@
 #include "common/base/io.h"
 
 #define LINE_MAX_LEN 200
-#define WORDS_MAX 12
+#define WORDS_MAX    12
 
 struct values {
 	bool gather, quiet, hook_used;
