@@ -144,7 +144,7 @@ static int
 run_show(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
-	struct role r;
+	struct role r = { 0 };
 
 	(void)opts;
 	(void)argc;

@@ -114,7 +114,7 @@ static int
 run_show(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
-	struct site s;
+	struct site s = { 0 };
 
 	(void)opts;
 	(void)argc;

@@ -24,7 +24,8 @@
 
 struct context {
 	char *state_dir, *typed;
-	unsigned open; /* NEEDS_* bits already there */
+	char actor[NAME_MAX_LEN + 16]; /* of changes */
+	unsigned open;		       /* NEEDS_* bits already there */
 	struct state state;
 	struct registry *registry;
 	struct roster *roster;
@@ -131,6 +132,12 @@ struct roster *
 context_roster(const struct context *cx)
 {
 	return cx->roster;
+}
+
+const char *
+context_actor(const struct context *cx)
+{
+	return cx->actor;
 }
 
 const struct channel_identity *
@@ -347,18 +354,18 @@ set_actor(struct context *cx)
 	const struct passwd *pw;
 	struct cert c;
 	struct err e;
-	char who[NAME_MAX_LEN + 16];
 
 	if (identity_load(&cx->state, CERT_OPERATOR, clock_wall_ms() / 1000,
 		&id, &c, &e) == 0) {
-		snprintf(who, sizeof(who), "operator %s", c.name);
+		snprintf(cx->actor, sizeof(cx->actor), "operator %s", c.name);
 		identity_wipe(&id);
 	} else if ((pw = getpwuid(getuid())) != NULL) {
-		snprintf(who, sizeof(who), "user %.60s", pw->pw_name);
+		snprintf(cx->actor, sizeof(cx->actor), "user %.60s",
+		    pw->pw_name);
 	} else {
-		snprintf(who, sizeof(who), "uid %d", (int)getuid());
+		snprintf(cx->actor, sizeof(cx->actor), "uid %d", (int)getuid());
 	}
-	registry_set_actor(cx->registry, who);
+	registry_set_actor(cx->registry, cx->actor);
 }
 
 /* A master has the registry; a node's agent keeps the roster fresh. */

@@ -48,6 +48,8 @@ struct registry *context_registry(const struct context *);
 /* Where the registry is not here; else NULL, and context_registry() is
  * there to read. */
 struct roster *context_roster(const struct context *);
+/* "operator admin": who the change log says it was; with NEEDS_REGISTRY. */
+const char *context_actor(const struct context *);
 const struct channel_identity *context_identity(const struct context *);
 const struct cert *context_operator(const struct context *);
 

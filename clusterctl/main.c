@@ -5,13 +5,16 @@
 
 #include "clusterctl/command.h"
 #include "clusterctl/context.h"
+#include "clusterctl/order_log.h"
 #include "clusterctl/output.h"
 #include "common/base/daemon.h"
 #include "common/base/log.h"
 #include "common/base/secret.h"
+#include "common/registry/registry.h"
 
 static int serve(int argc, char **argv, const char *typed, struct err *);
 static int perform(const struct invocation *, const char *typed, struct err *);
+static void note_change(struct context *);
 static int help(const struct invocation *);
 
 int
@@ -65,8 +68,20 @@ perform(const struct invocation *inv, const char *typed, struct err *e)
 
 	if (context_need(cx, c->needs, e) == 0)
 		status = c->run(cx, inv->opts, inv->argc, inv->argv, e);
+	note_change(cx);
 	context_free(cx);
 	return status;
+}
+
+/* Also after a failure: part of a command may have been a change. */
+static void
+note_change(struct context *cx)
+{
+	struct registry *r = context_registry(cx);
+	int64_t revision = r != NULL ? registry_last_change(r) : 0;
+
+	if (revision != 0)
+		order_log_change(cx, revision);
 }
 
 /* Help that was asked for is a success; a line without a command is not. */

@@ -45,6 +45,21 @@ order_log_end(struct context *cx, const struct order *o, struct fanout *f,
 		output_note("the result is not in the audit log: %s", e.text);
 }
 
+void
+order_log_change(struct context *cx, int64_t revision)
+{
+	char path[PATH_MAX];
+	struct err e;
+
+	state_path(context_state(cx), STATE_AUDIT_OPERATOR, path);
+	if (audit_append(path,
+		json_pack("{s:s, s:s, s:o, s:s, s:I}", "event", "change", "who",
+		    context_actor(cx), "from", origin(), "typed",
+		    context_typed(cx), "revision", (json_int_t)revision),
+		&e) == -1)
+		output_note("the change is not in the audit log: %s", e.text);
+}
+
 /* Where the operator sits: account, terminal, and the other end of ssh. */
 static json_t *
 origin(void)

@@ -22,4 +22,7 @@ int order_log_begin(struct context *, const char *verb, const struct targets *,
 void order_log_end(struct context *, const struct order *, struct fanout *,
     int exit_status);
 
+/* The registry was changed by this command line; also only remarked. */
+void order_log_change(struct context *, int64_t revision);
+
 #endif

@@ -33,6 +33,12 @@ registry_revision(struct registry *r, int64_t *revision, struct err *e)
 	return db_int(r, e, revision, sql) == -1 ? -1 : 0;
 }
 
+int64_t
+registry_last_change(const struct registry *r)
+{
+	return r->last_change;
+}
+
 int
 registry_advance(struct registry *r, int64_t revision, struct err *e)
 {
@@ -86,6 +92,8 @@ registry_end(struct registry *r, int rv, struct err *e)
 	}
 	if (rv == 0 && (log_change(r, e) == -1 || commit(r, e) == -1))
 		rv = -1;
+	if (rv == 0 && r->logged != 0)
+		r->last_change = r->logged;
 	/* A full disk may have ended the transaction already. */
 	if (rv != 0 && !sqlite3_get_autocommit(r->db))
 		sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
@@ -176,6 +184,7 @@ begin(struct registry *r, struct err *e)
 	    SQLITE_OK)
 		return db_error(r, e);
 	r->depth = 1;
+	r->logged = 0;
 	r->what[0] = '\0';
 	r->changes_before = sqlite3_total_changes64(r->db);
 	return 0;
@@ -197,7 +206,8 @@ log_change(struct registry *r, struct err *e)
 		return 0;
 	if (db_run(r, e, bump) == -1 ||
 	    db_run(r, e, log, INT(clock_wall_ms()), TEXT(r->actor),
-		TEXT(r->what)) == -1)
+		TEXT(r->what)) == -1 ||
+	    registry_revision(r, &r->logged, e) == -1)
 		return -1;
 	return db_run(r, e, forget, INT(CHANGES_KEPT));
 }

@@ -35,6 +35,8 @@ struct registry {
 	unsigned depth;		    /* of nested changes */
 	unsigned n_snapshots;
 	int64_t changes_before; /* sqlite3_total_changes64 at its begin */
+	int64_t logged;		/* revision of the open change; 0: none yet */
+	int64_t last_change;	/* of the last one that was committed */
 	size_t n_statements;
 	struct {
 		const char *sql;

@@ -51,6 +51,9 @@ const char *registry_cluster_name(const struct registry *);
  * since it was opened. */
 int registry_revision(struct registry *, int64_t *revision, struct err *);
 
+/* The revision of this handle's own last change; 0: it made none. */
+int64_t registry_last_change(const struct registry *);
+
 /*
  * For a registry that was restored from a backup: its next revision is above
  * `revision`, which nodes have seen already, and its next serial above any

@@ -280,6 +280,22 @@ def test_a_reader_that_goes_away(master):
 
 # ---- the audit log ---------------------------------------------------------
 
+def test_changes_are_in_the_audit_log(master):
+    log = master.master.state / "audit-operator.log"
+    master.ctl("nodes")
+    master.ctl("registry", "export")
+    master.ctl("site", "add", "A.example", status=2)
+    assert not log.exists()
+    master.ctl("site", "add", "a.example", "--owner", "anna")
+    row, = master.ctl("audit", "--json").json_lines
+    assert row["event"] == "change" and row["who"] == "operator admin"
+    assert row["typed"].endswith("site add a.example --owner anna")
+    assert row["revision"] == master.ctl("registry", "log", "-n", "1",
+                                         "--json").json["revision"]
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    master.ctl("audit", "--verify")
+
+
 def test_audit(cluster):
     cluster.add_worker("w1")
     cluster.ctl("exec", "w1", "true")
