@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "common/base/io.h"
 
 static int to_file(struct spool *, struct err *);
+static int open_unlinked(const char *dir);
 
 void
 spool_init(struct spool *s)
@@ -98,6 +101,8 @@ to_file(struct spool *s, struct err *e)
 	if (dir == NULL || *dir == '\0')
 		dir = "/tmp";
 	s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+	if (s->fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR))
+		s->fd = open_unlinked(dir);
 	if (s->fd == -1)
 		return err_errno(e, ERR_LOCAL,
 		    "cannot make a temporary file in %s", dir);
@@ -108,4 +113,20 @@ to_file(struct spool *s, struct err *e)
 	s->memory = NULL;
 	s->room = 0;
 	return 0;
+}
+
+/* Where the file system knows no files without a name. */
+static int
+open_unlinked(const char *dir)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/clusterctl-XXXXXX", dir) >=
+	    sizeof(path))
+		return -1;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd != -1)
+		unlink(path);
+	return fd;
 }

@@ -44,6 +44,18 @@ def test_show_nodes(cluster3):
     assert "NODE" in t.text and "CERT DAYS" in t.text
 
 
+@pytest.mark.parametrize("options, env, colour", [
+    ([], {}, True),
+    (["--no-color"], {}, False),
+    ([], {"NO_COLOR": "1"}, False),
+    ([], {"TERM": "dumb"}, False),
+])
+def test_colours(shared_cluster, options, env, colour):
+    t = shared_cluster.terminal("ping", "m1", *options, env=env)
+    assert t.status() == 0
+    assert ("\x1b[32m" in t.text) == colour
+
+
 def test_show_nodes_tells_who_waits_and_who_was_refused(cluster):
     cluster.add_worker("w1")
     run(program("nodeagent"), "--state", cluster.tmp / "other", "join",
