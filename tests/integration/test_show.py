@@ -116,6 +116,7 @@ def test_from_an_operators_machine(cluster, tmp_path):
     r = cluster.ctl("node", "drain", "w1", state=mine, status=8)
     assert "changes are made on a master: m1 (" in r.stderr
     # Without a master the copy serves on, with a remark.
+    cluster.expect_log("roster from master m1")
     cluster.master.stop()
     os.utime(mine / "roster", (old, old))
     r = cluster.ctl("exec", "w1", "echo hi", state=mine)
