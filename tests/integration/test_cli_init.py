@@ -219,3 +219,33 @@ def test_read_only(tmp_path):
                  status=8)
         assert "Read-only file system" in r.stderr
         muster.remount(ro, "rw")
+
+
+def alone(*argv, status):
+    """On a machine without a network but loopback."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("needs root, for a network namespace")
+    return muster.run("unshare", "--net", *argv, status=status)
+
+
+def test_a_machine_with_loopback_only_must_be_told(place):
+    argv = [muster.program("clusterctl"), "--state", place, "init", "--name",
+            "m1"]
+    r = alone(*argv, status=2)
+    assert r.stderr == (
+        "clusterctl: this machine has no address but loopback; say how "
+        "others reach it with --address IP[:PORT]\n")
+    assert not place.exists()
+    alone(*argv, "--address", "127.0.0.1", status=0)
+
+
+def test_a_guessed_address_is_remarked(place):
+    r = init(place, "--name", "m1", status=(0, 2))
+    if r.status == 2:
+        assert "this machine has no address but loopback" in r.stderr
+        pytest.skip("this machine has only loopback")
+    assert r.stderr == (
+        "clusterctl: the address was guessed; another one: clusterctl node "
+        "set m1 --address IP\n")
+    address = ctl(place, "node", "show", "m1", "--json").json["address"]
+    assert not address.startswith("127.") and address != "::1"

@@ -74,6 +74,14 @@ def test_a_join_that_broke_off_is_finished_by_the_same_token(cluster):
     assert cluster.ctl("nodes", state=cluster.tmp / "bob").lines == ["m1"]
 
 
+def test_a_token_runs_out(cluster):
+    token = add(cluster, "bob", "--grant", "status", "--join-within", "1s")
+    muster.wait_for(lambda: not cluster.ctl("token", "list").stdout)
+    r = join(cluster, token, "bob", status=7)
+    assert "expired" in r.stderr
+    assert not (cluster.tmp / "bob" / "operator.cert").exists()
+
+
 @pytest.mark.parametrize("token, text", [
     ("muster1.AAAA", None),
     ("x" * 5000, "that is no token: it is too long"),

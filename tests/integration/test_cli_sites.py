@@ -104,17 +104,19 @@ def test_one_bad_line_of_many(master, line, text):
 
 def test_a_hundred_thousand(master, tmp_path):
     """In seconds, not in minutes; and shown again as fast."""
+    n = 5000 if muster.ASAN else 100000
     many = tmp_path / "many"
     with open(many, "w") as f:
-        for i in range(100000):
+        for i in range(n):
             f.write(f'{{"name":"s{i}.example","aliases":["www.s{i}.example"],'
                     f'"owner":"u{i % 1000}"}}\n')
     begin = time.monotonic()
     master.ctl("site", "add", "--from-file", many, timeout=120)
     took = time.monotonic() - begin
-    print(f"100,000 sites: {took:.1f} s")
-    assert len(master.ctl("site", "list").lines) == 100000
-    assert show(master, "www.s99999.example")["name"] == "s99999.example"
+    print(f"{n} sites: {took:.1f} s")
+    assert len(master.ctl("site", "list").lines) == n
+    last = f"s{n - 1}.example"
+    assert show(master, f"www.{last}")["name"] == last
     master.ctl("registry", "check", timeout=120)
 
 
