@@ -12,6 +12,7 @@
 #include "common/registry/db.h"
 
 #define CHANGES_KEPT	100000	/* rows of the change log */
+#define NOTE_BUSY_MS	100	/* a daemon's loop must not stand still */
 #define SERIALS_SKIPPED 1000000 /* more than are issued between backups */
 
 /* Nested changes are save points; SQLite takes the innermost of a name. */
@@ -19,7 +20,7 @@ static const char savepoint_sql[] = "SAVEPOINT change";
 static const char undo_sql[] = "ROLLBACK TO change";
 static const char release_sql[] = "RELEASE change";
 
-static int begin(struct registry *, struct err *);
+static int begin(struct registry *, int busy_ms, struct err *);
 static int log_change(struct registry *, struct err *);
 static int commit(struct registry *, struct err *);
 
@@ -45,12 +46,16 @@ registry_advance(struct registry *r, int64_t revision, struct err *e)
 	static const char sql[] =
 	    "UPDATE cluster SET revision = ?1, next_serial = next_serial + ?2 "
 	    "WHERE revision < ?1";
+	static const char end_tokens[] =
+	    "UPDATE tokens SET expires_ms = min(expires_ms, ?)";
 	int rv;
 
 	if (registry_begin(r, e, "restored: go on behind revision %" PRId64,
 		revision) == -1)
 		return -1;
 	rv = db_run(r, e, sql, INT(revision), INT(SERIALS_SKIPPED));
+	if (rv == 0 && db_n_changed(r) > 0)
+		rv = db_run(r, e, end_tokens, INT(clock_wall_ms()));
 	return registry_end(r, rv, e);
 }
 
@@ -59,7 +64,7 @@ registry_begin(struct registry *r, struct err *e, const char *what, ...)
 {
 	va_list ap;
 
-	if (begin(r, e) == -1)
+	if (begin(r, REGISTRY_BUSY_MS, e) == -1)
 		return -1;
 	if (r->depth == 1) {
 		va_start(ap, what);
@@ -72,7 +77,7 @@ registry_begin(struct registry *r, struct err *e, const char *what, ...)
 int
 registry_begin_note(struct registry *r, struct err *e)
 {
-	return begin(r, e);
+	return begin(r, NOTE_BUSY_MS, e);
 }
 
 int
@@ -159,7 +164,7 @@ registry_changes(struct registry *r, size_t n,
 }
 
 static int
-begin(struct registry *r, struct err *e)
+begin(struct registry *r, int busy_ms, struct err *e)
 {
 	assert(r->n_snapshots == 0 || r->depth > 0);
 	if (r->depth > 0) {
@@ -180,6 +185,7 @@ begin(struct registry *r, struct err *e)
 		    "registry %s is open for reading only", r->path);
 	if (db_check_file(r, e) == -1)
 		return -1;
+	sqlite3_busy_timeout(r->db, busy_ms);
 	if (sqlite3_exec(r->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) !=
 	    SQLITE_OK)
 		return db_error(r, e);

@@ -56,8 +56,9 @@ int64_t registry_last_change(const struct registry *);
 
 /*
  * For a registry that was restored from a backup: its next revision is above
- * `revision`, which nodes have seen already, and its next serial above any
- * that was issued since.  No change when it is further on.
+ * `revision`, which nodes have seen already, its next serial above any that
+ * was issued since, and its open tokens end, as some were used since.  No
+ * change when it is further on.
  */
 int registry_advance(struct registry *, int64_t revision, struct err *);
 
@@ -75,7 +76,8 @@ int registry_begin(struct registry *, struct err *, const char *what, ...)
 int registry_end(struct registry *, int rv, struct err *);
 
 /* The same for what is kept beside the configuration (who was seen): no
- * revision and no row in the change log. */
+ * revision and no row in the change log, and it hardly waits for another
+ * writer. */
 int registry_begin_note(struct registry *, struct err *);
 
 /* Several reads that see one state, whatever others write meanwhile.

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/registry/certs.h"
 #include "common/registry/roster.h"
@@ -311,11 +312,15 @@ static void
 a_restored_registry_signs_above_what_was_signed(void **state)
 {
 	struct scratch *s = *state;
+	struct token_row t = { .kind = HOLDER_NODE,
+		.uses = 1,
+		.expires_ms = INT64_MAX };
 	char backup[PATH_MAX];
 	struct roster *r;
 	int64_t signed_last;
 
 	scratch_path(s, "backup", backup);
+	assert_ok(s, tokens_add(s->r, &t, &s->e));
 	assert_ok(s, registry_backup(s->r, backup, &s->e));
 	for (int i = 0; i < 5; i++)
 		assert_ok(s,
@@ -334,6 +339,9 @@ a_restored_registry_signs_above_what_was_signed(void **state)
 	r = sign_and_open(s);
 	assert_true(roster_revision(r) > signed_last);
 	roster_close(r);
+	/* A token that was used since must not work again. */
+	assert_ok(s, tokens_get(s->r, t.id, &t, &s->e));
+	assert_true(t.expires_ms <= clock_wall_ms());
 }
 
 static void
