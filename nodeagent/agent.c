@@ -49,6 +49,7 @@ static void say_ready(const struct run *, int ready_fd);
 static void on_stop(evutil_socket_t, short, void *);
 static void on_stop_poll(evutil_socket_t, short, void *);
 static void on_reload(evutil_socket_t, short, void *);
+static void settle(struct agent *);
 static void run_fini(struct run *);
 
 int
@@ -282,6 +283,14 @@ on_reload(evutil_socket_t sig, short what, void *arg)
 	pull_now(r->agent.pull);
 }
 
+/* Channels that were ended go away on the next turn of the loop. */
+static void
+settle(struct agent *a)
+{
+	if (a->base != NULL)
+		event_base_loop(a->base, EVLOOP_NONBLOCK);
+}
+
 static void
 run_fini(struct run *r)
 {
@@ -292,13 +301,17 @@ run_fini(struct run *r)
 	for (size_t i = 0; i < nitems(events); i++)
 		if (events[i] != NULL)
 			event_free(events[i]);
+	if (a->server != NULL)
+		server_abort(a->server);
+	settle(a);
 	renewal_free(a->renewal);
 	pull_free(a->pull);
 	control_free(a->control);
-	server_free(a->server);
 	master_free(a->master);
-	journal_free(a->journal);
+	settle(a);
+	server_free(a->server);
 	jobs_free(a->jobs);
+	journal_free(a->journal);
 	if (a->base != NULL)
 		event_base_free(a->base);
 	view_fini(&a->view);

@@ -132,10 +132,16 @@ jobs_new(struct event_base *base, struct err *e)
 void
 jobs_free(struct jobs *js)
 {
+	struct job *j;
+
 	if (js == NULL)
 		return;
-	while (!TAILQ_EMPTY(&js->all))
-		job_free(TAILQ_FIRST(&js->all));
+	while ((j = TAILQ_FIRST(&js->all)) != NULL) {
+		j->result.cause = JOB_LEFT;
+		j->result.report = "";
+		j->on->ended(&j->result, j->arg);
+		job_free(j);
+	}
 	event_free(js->sigchld);
 	free(js);
 }

@@ -25,7 +25,13 @@ struct jobs; /* all of an agent */
 struct job;
 
 enum job_stream { JOB_STDOUT, JOB_STDERR };
-enum job_cause { JOB_RAN, JOB_TIMEOUT, JOB_CANCEL, JOB_AGENT_STOP };
+enum job_cause {
+	JOB_RAN,
+	JOB_TIMEOUT,
+	JOB_CANCEL,
+	JOB_AGENT_STOP,
+	JOB_LEFT /* it runs on, without the agent */
+};
 
 struct job_result {
 	enum job_cause cause; /* why it ended */
@@ -47,7 +53,7 @@ struct job_handlers {
 };
 
 struct jobs *jobs_new(struct event_base *, struct err *);
-void jobs_free(struct jobs *); /* forgets those that are left */
+void jobs_free(struct jobs *); /* those that are left run on: JOB_LEFT */
 
 /* timeout_ms 0: none. */
 struct job *job_start(struct jobs *, const struct child_spec *,

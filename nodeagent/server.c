@@ -127,11 +127,18 @@ server_stop(struct server *s, const struct err *why)
 	event_del(s->readable);
 	event_del(s->resume);
 	io_close(&s->fd);
-	while (!TAILQ_EMPTY(&s->half_open))
-		session_abort(TAILQ_FIRST(&s->half_open));
 	for (struct session *it = TAILQ_FIRST(&s->open); it != NULL;
 	     it = session_next(it))
 		session_end(it, LOST_AGENT, why);
+}
+
+void
+server_abort(struct server *s)
+{
+	while (!TAILQ_EMPTY(&s->half_open))
+		session_abort(TAILQ_FIRST(&s->half_open));
+	while (!TAILQ_EMPTY(&s->open))
+		session_abort(TAILQ_FIRST(&s->open));
 }
 
 static int

@@ -34,4 +34,7 @@ void server_recheck(struct server *);
 /* No new session; those under way are told why and go by and by. */
 void server_stop(struct server *, const struct err *why);
 
+/* Ends what is left of them; they are gone after a turn of the loop. */
+void server_abort(struct server *);
+
 #endif

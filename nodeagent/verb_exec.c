@@ -198,6 +198,11 @@ conclude(const struct job_result *result, struct err *e)
 		proto_parse_error(result->report, result->report_size, e);
 		return NULL;
 	}
+	if (result->cause == JOB_LEFT) {
+		err_set(e, ERR_UNREACHABLE,
+		    "the agent was stopped; the command runs on");
+		return NULL;
+	}
 	return json_pack("{s:i, s:b, s:f, s:I}",
 	    WIFSIGNALED(result->status) ? "signal" : "exit",
 	    WIFSIGNALED(result->status) ? WTERMSIG(result->status) :
