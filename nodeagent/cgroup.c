@@ -20,6 +20,7 @@
 static char cgroup_own[PATH_MAX - 128];
 
 static bool find_own(char *path, size_t size);
+static bool find_mount(char path[PATH_MAX]);
 static bool is_delegated(const char *path);
 static bool group_file(const struct cgroup *, const char *file,
     char path[PATH_MAX]);
@@ -106,22 +107,46 @@ cgroup_remove(struct cgroup *g)
 	g->path[0] = '\0';
 }
 
-/* The line "0::/system.slice/muster-nodeagent.service" tells it. */
+/* Our line of /proc/self/cgroup, "0::/system.slice/muster-nodeagent.service",
+ * below the place where cgroup v2 is mounted. */
 static bool
 find_own(char *path, size_t size)
 {
-	char line[PATH_MAX];
+	char line[PATH_MAX], mount[PATH_MAX];
 	bool found = false;
 	FILE *f;
 
-	if ((f = fopen("/proc/self/cgroup", "re")) == NULL)
+	if (!find_mount(mount) ||
+	    (f = fopen("/proc/self/cgroup", "re")) == NULL)
 		return false;
 	while (!found && fgets(line, sizeof(line), f) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
-		if (strncmp(line, "0::/", 4) != 0)
-			continue;
-		found = (size_t)snprintf(path, size, "/sys/fs/cgroup%s",
-			    line + 3) < size;
+		found = starts_with(line, "0::/") &&
+		    (size_t)snprintf(path, size, "%s%s", mount, line + 3) <
+			size;
+	}
+	fclose(f);
+	return found;
+}
+
+/* "cgroup2 /sys/fs/cgroup cgroup2 rw,..." in /proc/self/mounts. */
+static bool
+find_mount(char path[PATH_MAX])
+{
+	char line[PATH_MAX], *save, *place, *type;
+	bool found = false;
+	FILE *f;
+
+	if ((f = fopen("/proc/self/mounts", "re")) == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL) {
+		save = NULL;
+		strtok_r(line, " ", &save);
+		place = strtok_r(NULL, " ", &save);
+		type = strtok_r(NULL, " ", &save);
+		found = type != NULL && strcmp(type, "cgroup2") == 0;
+		if (found)
+			snprintf(path, PATH_MAX, "%s", place);
 	}
 	fclose(f);
 	return found;

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import muster
 from agent_client import answer, answers, call, start
 from muster import wait_for
 
@@ -54,7 +55,8 @@ def test_ten_thousand_half_open(cluster3):
                 assert answer(cluster3, "w1", PING)
         assert answer(cluster3, "w1", PING)
         assert agent.n_fds() < 400
-        assert agent.rss_kb() < before + 4096
+        if not muster.ASAN:  # which hoards what is freed
+            assert agent.rss_kb() < before + 4096
     finally:
         for s in held:
             s.close()
