@@ -70,7 +70,7 @@ static int run_revoke(struct context *, const void *, int, char **,
 static int until_of(const char *ttl, int64_t *until_s, struct err *);
 static int make_offer(struct context *, const char *name, int64_t ttl_ms,
     struct offer *, struct err *);
-static int put_operator(const struct operator*, void *arg);
+static int put_operator(const struct operator_row *, void *arg);
 static void put_time(struct table *, int64_t s, const char *zero);
 
 const struct command cmd_operator_add = {
@@ -175,7 +175,7 @@ run_set(struct context *cx, const void *opts, int argc, char **argv,
 	struct registry *r = context_registry(cx);
 	const struct add_opts *o = opts;
 	const char *grants[GRANTS_MAX];
-	struct operator op;
+	struct operator_row op;
 	int64_t until_s;
 	size_t n = o->grants.n;
 
@@ -202,7 +202,7 @@ run_token(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
 	const struct add_opts *o = opts;
-	struct operator op;
+	struct operator_row op;
 	struct offer offer;
 
 	(void)argc;
@@ -273,7 +273,7 @@ make_offer(struct context *cx, const char *name, int64_t ttl_ms,
 }
 
 static int
-put_operator(const struct operator* op, void *arg)
+put_operator(const struct operator_row *op, void *arg)
 {
 	const char *grants[GRANTS_MAX];
 	struct table *t = arg;

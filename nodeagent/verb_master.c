@@ -174,7 +174,7 @@ admit_operator(struct agent *a, const struct join *j, json_t **answer,
 {
 	struct registry *r = master_registry(a->master);
 	struct issued issued;
-	struct operator op;
+	struct operator_row op;
 
 	if (join_operator(r, j, &op, e) == -1 ||
 	    issue_operator(r, op.name, j->key, master_secret(a->master, e),

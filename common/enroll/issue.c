@@ -50,7 +50,7 @@ issue_operator(struct registry *r, const char *name,
 {
 	struct cert c = { .kind = CERT_OPERATOR, .not_before_s = now_s };
 	struct settings set;
-	struct operator op;
+	struct operator_row op;
 
 	if (settings_load(r, &set, e) == -1 ||
 	    operators_get(r, name, &op, e) == -1)

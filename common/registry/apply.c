@@ -20,8 +20,10 @@ static apply_fn check_format, apply_settings, apply_roles, apply_operators,
 static int apply_all(struct apply *, const json_t *, struct err *);
 static int index_names(const char *what, const json_t *list, json_t *index,
     struct err *);
-static int apply_operator(struct apply *, const struct operator*, struct err *);
-static bool same_grants(const struct operator*, const struct operator*);
+static int apply_operator(struct apply *, const struct operator_row *,
+    struct err *);
+static bool same_grants(const struct operator_row *,
+    const struct operator_row *);
 
 /* In this order: what others refer to comes first, and goes last. */
 static const struct {
@@ -227,7 +229,7 @@ prune_roles(struct apply *a, const json_t *list, struct err *e)
 }
 
 static int
-note_operator(const struct operator* op, void *gone)
+note_operator(const struct operator_row *op, void *gone)
 {
 	return apply_note(gone, op->name);
 }
@@ -243,7 +245,7 @@ apply_operators(struct apply *a, const json_t *list, struct err *e)
 {
 	static const struct apply_kind kind = { "operator", walk_operators,
 		operators_revoke };
-	struct operator want;
+	struct operator_row want;
 	json_t *item;
 	size_t i;
 
@@ -257,10 +259,10 @@ apply_operators(struct apply *a, const json_t *list, struct err *e)
 }
 
 static int
-apply_operator(struct apply *a, const struct operator* want, struct err *e)
+apply_operator(struct apply *a, const struct operator_row *want, struct err *e)
 {
 	const char *grants[GRANTS_MAX];
-	struct operator have;
+	struct operator_row have;
 
 	for (size_t i = 0; i < want->n_grants; i++)
 		grants[i] = want->grants[i];
@@ -280,7 +282,7 @@ apply_operator(struct apply *a, const struct operator* want, struct err *e)
 }
 
 static bool
-same_grants(const struct operator* a, const struct operator* b)
+same_grants(const struct operator_row *a, const struct operator_row *b)
 {
 	if (a->n_grants != b->n_grants || a->until_s != b->until_s)
 		return false;

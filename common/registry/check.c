@@ -173,7 +173,7 @@ read_nodes(struct registry *r, struct err *e)
 }
 
 static int
-pass_operator(const struct operator* x, void *arg)
+pass_operator(const struct operator_row *x, void *arg)
 {
 	(void)x;
 	(void)arg;

@@ -24,7 +24,7 @@ static void begin_list(struct output *, const char *member);
 static int put_record(struct output *, json_t *take);
 static int put_role(const struct role *, void *output);
 static int put_node(const struct node *, void *output);
-static int put_operator(const struct operator*, void *output);
+static int put_operator(const struct operator_row *, void *output);
 static int put_site(const struct site *, void *output);
 
 int
@@ -122,7 +122,7 @@ put_node(const struct node *n, void *output)
 }
 
 static int
-put_operator(const struct operator* op, void *output)
+put_operator(const struct operator_row *op, void *output)
 {
 	return put_record(output, record_from_operator(op, RECORD_EXPORT));
 }

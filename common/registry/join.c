@@ -16,7 +16,7 @@ enum earlier { EARLIER_NONE, EARLIER_NODE, EARLIER_PENDING, EARLIER_GONE };
 static int redeem_node(struct registry *, const struct join *, struct node *,
     enum join_status *, struct err *);
 static int redeem_operator(struct registry *, const struct join *,
-    struct operator*, struct err *);
+    struct operator_row *, struct err *);
 static int check_token(struct registry *, const struct join *, enum cert_holder,
     struct token_row *, struct err *);
 static int check_unspent(const struct token_row *, int64_t now_ms,
@@ -46,10 +46,10 @@ join_node(struct registry *r, const struct join *j, struct node *n,
 }
 
 int
-join_operator(struct registry *r, const struct join *j, struct operator* op,
+join_operator(struct registry *r, const struct join *j, struct operator_row *op,
     struct err *e)
 {
-	struct operator out;
+	struct operator_row out;
 	int rv;
 
 	if (registry_begin(r, e, "join of an operator") == -1)
@@ -135,8 +135,8 @@ redeem_node(struct registry *r, const struct join *j, struct node *n,
 }
 
 static int
-redeem_operator(struct registry *r, const struct join *j, struct operator* op,
-    struct err *e)
+redeem_operator(struct registry *r, const struct join *j,
+    struct operator_row *op, struct err *e)
 {
 	static const char earlier[] =
 	    "SELECT operator_id IS NOT NULL FROM token_uses "

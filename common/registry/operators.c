@@ -17,17 +17,17 @@
 	"(SELECT max(serial) FROM certs WHERE operator_id = o.id AND "        \
 	"revoked_ms IS NULL)"
 
-static int row_operator(struct rows *, struct operator*, struct err *);
-static int row_grants(const char *text, struct operator*, struct err *);
+static int row_operator(struct rows *, struct operator_row *, struct err *);
+static int row_grants(const char *text, struct operator_row *, struct err *);
 static char *grants_text(const char *const *grants, size_t n, struct err *);
 
 int
-operators_get(struct registry *r, const char *name, struct operator* op,
+operators_get(struct registry *r, const char *name, struct operator_row *op,
     struct err *e)
 {
 	static const char sql[] = OPERATOR_SELECT " WHERE o.name = ?";
 	static const char names[] = "SELECT name FROM operators ORDER BY name";
-	struct operator out;
+	struct operator_row out;
 	struct rows q;
 	int rv;
 
@@ -47,7 +47,7 @@ int
 operators_each(struct registry *r, operator_fn *fn, void *arg, struct err *e)
 {
 	static const char sql[] = OPERATOR_SELECT " ORDER BY o.name";
-	struct operator op;
+	struct operator_row op;
 	struct rows q;
 	int rv;
 
@@ -94,7 +94,7 @@ operators_set(struct registry *r, const char *name, const char *const *grants,
 	static const char sql[] =
 	    "UPDATE operators SET grants = ?2, until_s = ?3 WHERE name = ?1 "
 	    "AND (grants <> ?2 OR until_s <> ?3)";
-	struct operator op;
+	struct operator_row op;
 	char *text;
 	int rv;
 
@@ -120,7 +120,7 @@ operators_revoke(struct registry *r, const char *name, struct err *e)
 	    "WHERE kind = 'operator' AND name = ?";
 	static const char sql[] = "DELETE FROM operators WHERE name = ?";
 	int64_t now_ms = clock_wall_ms();
-	struct operator op;
+	struct operator_row op;
 	int rv;
 
 	if (registry_begin(r, e, "revoke operator %s", name) == -1)
@@ -150,9 +150,9 @@ operator_forget_key(struct registry *r, const char *name, struct err *e)
 }
 
 static int
-row_operator(struct rows *q, struct operator* op, struct err *e)
+row_operator(struct rows *q, struct operator_row *op, struct err *e)
 {
-	*op = (struct operator){ .n_grants = 0 };
+	*op = (struct operator_row){ .n_grants = 0 };
 	row_text(q, op->name, sizeof(op->name));
 	if (row_grants(row_text_borrow(q), op, e) == -1)
 		return -1;
@@ -165,7 +165,7 @@ row_operator(struct rows *q, struct operator* op, struct err *e)
 }
 
 static int
-row_grants(const char *text, struct operator* op, struct err *e)
+row_grants(const char *text, struct operator_row *op, struct err *e)
 {
 	json_t *list = json_loads(text, 0, NULL), *item;
 	size_t i;

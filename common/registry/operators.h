@@ -9,8 +9,7 @@
 #include "common/base/secret.h"
 #include "common/registry/registry.h"
 
-struct operator
-{
+struct operator_row {
 	char name[NAME_MAX_LEN + 1];
 	size_t n_grants;
 	char grants[GRANTS_MAX][GRANT_LEN + 1];
@@ -22,10 +21,10 @@ struct operator
 	int64_t created_ms;
 };
 
-typedef int operator_fn(const struct operator*, void *arg);
+typedef int operator_fn(const struct operator_row *, void *arg);
 
 /* ERR_NO_TARGET with a "did you mean". */
-int operators_get(struct registry *, const char *name, struct operator*,
+int operators_get(struct registry *, const char *name, struct operator_row *,
     struct err *);
 int operators_each(struct registry *, operator_fn *, void *arg, struct err *);
 

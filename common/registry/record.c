@@ -62,7 +62,7 @@ record_from_role(const struct role *role, enum record_form form)
 }
 
 json_t *
-record_from_operator(const struct operator* op, enum record_form form)
+record_from_operator(const struct operator_row *op, enum record_form form)
 {
 	json_t *head, *grants = json_array();
 	char hex[2 * KEY_SIZE + 1];
@@ -158,9 +158,9 @@ record_to_role(json_t *o, struct role *role, struct err *e)
 }
 
 int
-record_to_operator(json_t *o, struct operator* op, struct err *e)
+record_to_operator(json_t *o, struct operator_row *op, struct err *e)
 {
-	struct operator out = { .n_grants = 0 };
+	struct operator_row out = { .n_grants = 0 };
 	json_t *grants, *item; /* borrowed */
 	int64_t serial;
 	size_t i;

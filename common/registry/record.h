@@ -20,14 +20,14 @@ enum record_form {
 /* The caller's; NULL when out of memory. */
 json_t *record_from_node(const struct node *, enum record_form);
 json_t *record_from_role(const struct role *, enum record_form);
-json_t *record_from_operator(const struct operator*, enum record_form);
+json_t *record_from_operator(const struct operator_row *, enum record_form);
 json_t *record_from_site(const struct site *, enum record_form);
 
 /* Everything is checked.  What is absent has its default; unknown members
  * are skipped. */
 int record_to_node(json_t *, struct node *, struct err *);
 int record_to_role(json_t *, struct role *, struct err *);
-int record_to_operator(json_t *, struct operator*, struct err *);
+int record_to_operator(json_t *, struct operator_row *, struct err *);
 int record_to_site(json_t *, struct site *, struct err *); /* site_fini() */
 
 #endif

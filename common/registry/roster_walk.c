@@ -17,7 +17,7 @@ struct walk {
 		node_fn *node;
 		role_fn *role;
 		site_fn *site;
-		operator_fn *operator;
+		operator_fn *op;
 		int (*revoked)(uint64_t serial, int64_t not_after_s, void *arg);
 	} fn;
 	void *arg;
@@ -72,7 +72,7 @@ int
 roster_each_operator(struct roster *r, operator_fn *fn, void *arg,
     struct err *e)
 {
-	struct walk w = { .fn.operator= fn, .arg = arg };
+	struct walk w = { .fn.op = fn, .arg = arg };
 
 	return roster_each_line(r, "operator", NULL, give_operator, &w, e);
 }
@@ -239,11 +239,9 @@ static int
 give_operator(json_t *o, void *arg, struct err *e)
 {
 	struct walk *w = arg;
-	struct operator op;
+	struct operator_row op;
 
-	return record_to_operator(o, &op, e) == -1 ?
-	    -1 :
-	    w->fn.operator(&op, w->arg);
+	return record_to_operator(o, &op, e) == -1 ? -1 : w->fn.op(&op, w->arg);
 }
 
 static int

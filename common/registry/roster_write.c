@@ -35,7 +35,7 @@ static int put(const char *bytes, size_t size, void *body);
 static int flush(struct body *);
 static int put_node(const struct node *, void *body);
 static int put_role(const struct role *, void *body);
-static int put_operator(const struct operator*, void *body);
+static int put_operator(const struct operator_row *, void *body);
 static int put_site(const struct site *, void *body);
 static int put_revoked(uint64_t serial, int64_t not_after_s, void *body);
 static int put_settings(struct registry *, struct body *, struct err *);
@@ -176,7 +176,7 @@ put_role(const struct role *role, void *body)
 }
 
 static int
-put_operator(const struct operator* op, void *body)
+put_operator(const struct operator_row *op, void *body)
 {
 	return put_record(body, record_from_operator(op, RECORD_ROSTER));
 }

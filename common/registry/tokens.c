@@ -116,7 +116,7 @@ tokens_revoke(struct registry *r, const uint8_t id[TOKEN_ID_SIZE],
 static int
 check_new(struct registry *r, const struct token_row *t, struct err *e)
 {
-	struct operator op;
+	struct operator_row op;
 	struct role role;
 	struct cidr from;
 

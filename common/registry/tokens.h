@@ -72,7 +72,7 @@ int join_node(struct registry *, const struct join *, struct node *,
     enum join_status *, struct err *);
 
 /* The same for an operator's token. */
-int join_operator(struct registry *, const struct join *, struct operator*,
+int join_operator(struct registry *, const struct join *, struct operator_row *,
     struct err *);
 
 /* ---- who waits, and who was refused ----------------------------------- */

@@ -54,7 +54,7 @@ try_role(json_t *o)
 static void
 try_operator(json_t *o)
 {
-	struct operator op, again;
+	struct operator_row op, again;
 	struct err e;
 	json_t *out;
 

@@ -53,7 +53,7 @@ see_site(const struct site *s, void *arg)
 }
 
 static int
-see_operator(const struct operator* op, void *arg)
+see_operator(const struct operator_row *op, void *arg)
 {
 	(void)arg;
 	return op->name[0] == '\0';

@@ -53,7 +53,7 @@ full_site(struct site *s)
 static json_t *
 make_record(int kind)
 {
-	struct operator op = { .name = "ann",
+	struct operator_row op = { .name = "ann",
 		.n_grants = 1,
 		.grants = { "exec" },
 		.has_key = true };

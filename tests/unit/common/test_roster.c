@@ -54,9 +54,9 @@ take_site(const struct site *site, void *arg)
 }
 
 static int
-take_operator(const struct operator* op, void *arg)
+take_operator(const struct operator_row *op, void *arg)
 {
-	*(struct operator*)arg = *op;
+	*(struct operator_row *)arg = *op;
 	return 0;
 }
 
@@ -83,7 +83,7 @@ all_of_it_is_read_back(void **state)
 	static const uint8_t key[KEY_SIZE] = { 3 }, gone[KEY_SIZE] = { 4 };
 	struct scratch *s = *state;
 	struct settings settings;
-	struct operator op;
+	struct operator_row op;
 	struct roster *r;
 	struct role role;
 	struct site site;

@@ -173,7 +173,7 @@ a_token_has_its_limits(void **state)
 	struct scratch *s = *state;
 	struct token_row t = token();
 	struct join j = join(key_a, "web1");
-	struct operator op;
+	struct operator_row op;
 	enum join_status status;
 	struct node n;
 
@@ -392,7 +392,7 @@ operators_join_and_are_revoked(void **state)
 	struct scratch *s = *state;
 	struct token_row t = token();
 	struct join j = join(key_a, NULL);
-	struct operator op;
+	struct operator_row op;
 	uint64_t serial;
 
 	assert_refused(s, operators_add(s->r, "ann", bad, 1, 0, &s->e),
