@@ -6,19 +6,17 @@
 #include <sys/wait.h>
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <event2/buffer.h>
-
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/log.h"
 #include "nodeagent/cgroup.h"
+#include "nodeagent/feed.h"
 #include "nodeagent/proctree.h"
 
 #define CHUNK	     (32 * 1024) /* read from a child at once */
@@ -50,8 +48,6 @@ static const struct {
 };
 _Static_assert(nitems(job_states) == JOB_N_STATES, "a row per state");
 
-enum input_state { INPUT_OPEN, INPUT_ENDING, INPUT_CLOSED };
-
 struct stream {
 	struct job *job;
 	struct event *ready; /* NULL: closed */
@@ -75,11 +71,7 @@ struct job {
 	int report;
 	struct stream streams[2];
 
-	enum input_state input_state;
-	int input_fd;
-	int input_rest; /* the other end of it, once ours is closed */
-	struct event *input_ready;
-	struct evbuffer *input;
+	struct feed input;
 
 	struct job_result result;
 };
@@ -106,10 +98,7 @@ static size_t job_signal_all(struct job *, int sig);
 static void read_report(struct job *, char buf[JOB_REPORT_MAX]);
 static void stream_readable(evutil_socket_t, short, void *);
 static void stream_close(struct stream *);
-static void input_writable(evutil_socket_t, short, void *);
-static void input_write(struct job *);
-static void keep_rest(struct job *);
-static void input_close(struct job *);
+static void input_taken(void *arg);
 
 struct jobs *
 jobs_new(struct event_base *base, struct err *e)
@@ -200,7 +189,8 @@ job_start(struct jobs *js, const struct child_spec *spec, int64_t timeout_ms,
 	j->arg = arg;
 	j->keep = spec->keep;
 	j->pty = spec->pty != NULL;
-	j->input_fd = j->input_rest = j->report = -1;
+	j->report = -1;
+	feed_init(&j->input);
 	for (int i = 0; i < 2; i++)
 		j->streams[i] = (struct stream){ .job = j, .fd = -1 };
 	cgroup_make(&j->cgroup, spec->keep);
@@ -226,37 +216,19 @@ job_start(struct jobs *js, const struct child_spec *spec, int64_t timeout_ms,
 void
 job_input(struct job *j, const void *bytes, size_t size)
 {
-	/* What a command no longer reads is dropped, as a shell's pipe does
-	 * it. */
-	if (j->input_state != INPUT_OPEN)
-		return;
-	if (evbuffer_add(j->input, bytes, size) == -1) {
-		log_warn("out of memory for the input of an order");
-		input_close(j);
-		return;
-	}
-	input_write(j);
+	feed_write(&j->input, bytes, size);
 }
 
 size_t
 job_input_kept(const struct job *j)
 {
-	return j->input != NULL ? evbuffer_get_length(j->input) : 0;
+	return feed_kept(&j->input);
 }
 
 void
 job_input_end(struct job *j)
 {
-	static const char end_of_file = 4; /* ^D: a terminal has no end */
-
-	if (j->input_state != INPUT_OPEN)
-		return;
-	if (j->pty) {
-		job_input(j, &end_of_file, 1);
-		return;
-	}
-	j->input_state = INPUT_ENDING;
-	input_write(j);
+	feed_end(&j->input);
 }
 
 void
@@ -293,7 +265,7 @@ job_stop(struct job *j, enum job_cause cause)
 	if (j->state != JOB_RUN)
 		return;
 	j->result.cause = cause;
-	input_close(j);
+	feed_close(&j->input);
 	job_signal_all(j, SIGTERM);
 	/* A stopped process takes TERM only once it goes on. */
 	kill(-j->pid, SIGCONT);
@@ -342,10 +314,7 @@ job_free(struct job *j)
 	j->jobs->n--;
 	for (int i = 0; i < 2; i++)
 		stream_close(&j->streams[i]);
-	input_close(j);
-	if (j->input != NULL)
-		evbuffer_free(j->input);
-	io_close(&j->input_rest);
+	feed_fini(&j->input);
 	if (j->timer != NULL)
 		event_free(j->timer);
 	io_close(&j->report);
@@ -361,13 +330,12 @@ job_watch(struct job *j, const struct child *c, struct err *e)
 	const int fds[2] = { c->out, c->err };
 
 	j->report = c->report;
-	j->input_fd = c->in;
 	for (int i = 0; i < 2; i++)
 		j->streams[i].fd = fds[i];
 	j->timer = evtimer_new(base, job_timer, j);
-	j->input = evbuffer_new();
-	j->input_ready = event_new(base, c->in, EV_WRITE, input_writable, j);
-	if (j->timer == NULL || j->input == NULL || j->input_ready == NULL)
+	if (feed_open(&j->input, base, c->in, j->pty, input_taken, j, e) == -1)
+		return -1;
+	if (j->timer == NULL)
 		goto fail;
 	for (int i = 0; i < 2; i++) {
 		struct stream *s = &j->streams[i];
@@ -461,14 +429,9 @@ job_exited(struct job *j, int status)
 static void
 job_finish(struct job *j)
 {
-	int input = j->input_fd != -1 ? j->input_fd : j->input_rest;
-	int unread = 0;
-
 	job_move(j, JOB_DRAIN);
-	if (input != -1 && ioctl(input, FIONREAD, &unread) == 0 && unread > 0 &&
-	    !j->pty)
-		j->result.input_used -= (uint64_t)unread;
-	input_close(j);
+	j->result.input_used = feed_used(&j->input);
+	feed_close(&j->input);
 	for (int i = 0; i < 2; i++) {
 		struct stream *s = &j->streams[i];
 
@@ -566,64 +529,9 @@ stream_close(struct stream *s)
 }
 
 static void
-input_writable(evutil_socket_t fd, short what, void *arg)
+input_taken(void *arg)
 {
 	struct job *j = arg;
 
-	(void)fd;
-	(void)what;
-	input_write(j);
 	j->on->input_taken(j->arg);
-}
-
-static void
-input_write(struct job *j)
-{
-	int n;
-
-	while (evbuffer_get_length(j->input) > 0) {
-		n = evbuffer_write(j->input, j->input_fd);
-		if (n > 0) {
-			j->result.input_used += (uint64_t)n;
-			continue;
-		}
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1 && errno != EAGAIN) {
-			/* EPIPE: it reads no more, which is its affair. */
-			input_close(j);
-			return;
-		}
-		event_add(j->input_ready, NULL);
-		return;
-	}
-	if (j->input_state == INPUT_ENDING) {
-		keep_rest(j);
-		input_close(j);
-	}
-}
-
-/* The end of input is the close of our end; through another one we see, once
- * the process has ended, what it left unread. */
-static void
-keep_rest(struct job *j)
-{
-	char path[32];
-
-	if (j->pty || j->result.input_used == 0)
-		return;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->input_fd);
-	j->input_rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-}
-
-static void
-input_close(struct job *j)
-{
-	j->input_state = INPUT_CLOSED;
-	if (j->input_ready != NULL)
-		event_free(j->input_ready);
-	j->input_ready = NULL;
-	if (j->input != NULL)
-		evbuffer_drain(j->input, evbuffer_get_length(j->input));
-	io_close(&j->input_fd);
 }
