@@ -109,18 +109,6 @@ roster_revision(const struct roster *r)
 	return r->head.revision;
 }
 
-int64_t
-roster_signed_at_s(const struct roster *r)
-{
-	return r->head.signed_at_s;
-}
-
-size_t
-roster_size(const struct roster *r)
-{
-	return r->size;
-}
-
 ssize_t
 roster_read(struct roster *r, size_t offset, void *buf, size_t size,
     struct err *e)

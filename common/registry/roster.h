@@ -49,15 +49,14 @@ void roster_close(struct roster *);
 const char *roster_cluster_uuid(const struct roster *);
 const char *roster_cluster_name(const struct roster *);
 int64_t roster_revision(const struct roster *);
-int64_t roster_signed_at_s(const struct roster *);
-size_t roster_size(const struct roster *);
 /* Reads raw bytes at an offset, to send them on.  Returns how many, 0 at the
  * end. */
 ssize_t roster_read(struct roster *, size_t offset, void *buf, size_t size,
     struct err *);
 
-/* Walks.  fn returns non-zero to stop; the walk returns that.  -1 with
- * ERR_CORRUPT for a line that breaks the form. */
+/* Walks, one at a time: fn must not begin another on the same roster.  fn
+ * returns non-zero to stop; the walk returns that.  -1 with the err of a line
+ * that breaks the form. */
 int roster_each_node(struct roster *, node_fn *, void *arg, struct err *);
 int roster_each_role(struct roster *, role_fn *, void *arg, struct err *);
 int roster_each_site(struct roster *, site_fn *, void *arg, struct err *);
@@ -68,13 +67,8 @@ int roster_each_revoked(struct roster *,
     struct err *);
 int roster_settings(struct roster *, struct settings *, struct err *);
 
-/* One node: by name, key or IP (ports aside; the first of several).
- * ERR_NO_TARGET (by name: with a "did you mean"). */
+/* ERR_NO_TARGET with a "did you mean". */
 int roster_get_node(struct roster *, const char *name, struct node *,
-    struct err *);
-int roster_get_node_key(struct roster *, const uint8_t key[KEY_SIZE],
-    struct node *, struct err *);
-int roster_get_node_addr(struct roster *, const struct addr *, struct node *,
     struct err *);
 
 /* ---- receiving one ---------------------------------------------------- */

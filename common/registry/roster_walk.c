@@ -23,11 +23,8 @@ struct walk {
 	void *arg;
 };
 
-/* One node looked for: by whichever of these is set. */
 struct wanted {
 	const char *name;
-	const uint8_t *key;
-	const struct addr *addr;
 	struct node *found;
 };
 
@@ -40,8 +37,6 @@ struct names {
 static roster_line_fn give_node, give_role, give_site, give_operator,
     give_revoked, take_setting, match_node;
 static node_fn collect_name;
-static int find(struct roster *, const char *needle, struct wanted *,
-    struct err *);
 static int no_such_node(struct roster *, const char *name, struct err *);
 
 int
@@ -109,45 +104,10 @@ roster_get_node(struct roster *r, const char *name, struct node *n,
 
 	if (!name_valid(name))
 		return no_such_node(r, name, e);
+	/* Spares the parsing of nearly all the other lines. */
 	snprintf(needle, sizeof(needle), "\"name\":\"%s\"", name);
-	rv = find(r, needle, &w, e);
-	return rv == 1 ? no_such_node(r, name, e) : rv;
-}
-
-int
-roster_get_node_key(struct roster *r, const uint8_t key[KEY_SIZE],
-    struct node *n, struct err *e)
-{
-	struct wanted w = { .key = key, .found = n };
-	char needle[2 * KEY_SIZE + 1];
-	int rv;
-
-	sodium_bin2hex(needle, sizeof(needle), key, KEY_SIZE);
-	rv = find(r, needle, &w, e);
-	return rv == 1 ? err_set(e, ERR_NO_TARGET, "no node has this key") : rv;
-}
-
-int
-roster_get_node_addr(struct roster *r, const struct addr *addr, struct node *n,
-    struct err *e)
-{
-	struct wanted w = { .addr = addr, .found = n };
-	char ip[ADDR_TEXT_MAX];
-	int rv = find(r, NULL, &w, e);
-
-	addr_format_ip(addr, ip);
-	return rv == 1 ?
-	    err_set(e, ERR_NO_TARGET, "no node has the address %s", ip) :
-	    rv;
-}
-
-/* 1: not there. */
-static int
-find(struct roster *r, const char *needle, struct wanted *w, struct err *e)
-{
-	int rv = roster_each_line(r, "node", needle, match_node, w, e);
-
-	return rv == -1 ? -1 : !rv;
+	rv = roster_each_line(r, "node", needle, match_node, &w, e);
+	return rv == 1 ? 0 : rv == 0 ? no_such_node(r, name, e) : -1;
 }
 
 static int
@@ -155,17 +115,10 @@ match_node(json_t *o, void *arg, struct err *e)
 {
 	struct wanted *w = arg;
 	struct node n;
-	struct addr a;
 
 	if (record_to_node(o, &n, e) == -1)
 		return -1;
-	if (w->name != NULL && strcmp(n.name, w->name) != 0)
-		return 0;
-	if (w->key != NULL &&
-	    (!n.has_key || memcmp(n.key, w->key, KEY_SIZE) != 0))
-		return 0;
-	if (w->addr != NULL &&
-	    (addr_parse(n.addr, 0, &a, e) == -1 || !addr_same_ip(&a, w->addr)))
+	if (strcmp(n.name, w->name) != 0)
 		return 0;
 	*w->found = n;
 	return 1;

@@ -139,14 +139,6 @@ sites_each(struct registry *r, site_fn *fn, void *arg, struct err *e)
 }
 
 int
-sites_count(struct registry *r, int64_t *n, struct err *e)
-{
-	static const char sql[] = "SELECT count(*) FROM sites";
-
-	return db_int(r, e, n, sql) == -1 ? -1 : 0;
-}
-
-int
 sites_add(struct registry *r, const struct site *s, struct err *e)
 {
 	int rv;

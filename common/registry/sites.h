@@ -48,7 +48,6 @@ typedef int site_fn(const struct site *, void *arg);
 int sites_get(struct registry *, const char *host, struct site *, struct err *);
 /* By name. */
 int sites_each(struct registry *, site_fn *, void *arg, struct err *);
-int sites_count(struct registry *, int64_t *n, struct err *);
 
 /* Each is one change; many inside one registry_begin() cost microseconds a
  * site.  ERR_CONFLICT names the site that has the host already. */

@@ -25,6 +25,7 @@
 #include "common/registry/certs.h"
 #include "common/registry/nodes.h"
 #include "common/registry/registry.h"
+#include "common/registry/sites.h"
 
 struct scratch {
 	char dir[64];
@@ -92,6 +93,23 @@ scratch_assert_sound(struct scratch *s)
 
 	assert_ok(s, registry_check(s->r, scratch_print, NULL, &n, &s->e));
 	assert_int_equal(n, 0);
+}
+
+static inline int
+scratch_count_one(const struct site *site, void *n)
+{
+	(void)site;
+	++*(int64_t *)n;
+	return 0;
+}
+
+static inline int64_t
+scratch_count_sites(struct scratch *s)
+{
+	int64_t n = 0;
+
+	assert_ok(s, sites_each(s->r, scratch_count_one, &n, &s->e));
+	return n;
 }
 
 struct scratch_serial {

@@ -318,14 +318,13 @@ static void
 a_full_disk_undoes_all(void **state)
 {
 	struct scratch *s = *state;
-	int64_t was = scratch_revision(s), n = -1;
+	int64_t was = scratch_revision(s);
 
 	/* As good as a full disk, and root's is never full. */
 	sqlite3_exec(s->r->db, "PRAGMA max_page_count = 80", NULL, NULL, NULL);
 	assert_refused(s, add_sites(s, 0, 20000), ERR_LOCAL, "disk is full");
 	assert_int_equal(scratch_revision(s), was);
-	assert_ok(s, sites_count(s->r, &n, &s->e));
-	assert_int_equal(n, 0);
+	assert_int_equal(scratch_count_sites(s), 0);
 	scratch_assert_sound(s);
 	assert_ok(s, settings_set(s->r, "proxy.retries", "1", &s->e));
 }
@@ -344,7 +343,7 @@ a_backup_is_whole_and_private(void **state)
 	assert_int_equal(mode_of(path), 0600);
 	copy = registry_open(path, REGISTRY_READ, &s->e);
 	assert_non_null(copy);
-	assert_ok(s, sites_count(copy, &n, &s->e));
+	assert_ok(s, sites_each(copy, scratch_count_one, &n, &s->e));
 	assert_int_equal(n, 100);
 	registry_close(copy);
 	assert_int_equal(registry_backup(s->r, "/nonexistent/backup", &s->e),
@@ -409,7 +408,7 @@ a_kill_leaves_it_sound(void **state)
 			fail_msg("%s", s->e.text);
 		scratch_assert_sound(s);
 		/* All of a change or nothing of it. */
-		assert_ok(s, sites_count(s->r, &n, &s->e));
+		n = scratch_count_sites(s);
 		assert_int_equal(n % 10, 0);
 		assert_true(n >= 10);
 		assert_true(scratch_revision(s) > last);

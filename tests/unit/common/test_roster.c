@@ -88,7 +88,6 @@ all_of_it_is_read_back(void **state)
 	struct role role;
 	struct site site;
 	struct node n;
-	struct addr a;
 	uint64_t serial, lost, revoked = 0;
 	char text[400] = "";
 	struct stat sb;
@@ -123,26 +122,16 @@ all_of_it_is_read_back(void **state)
 	r = sign_and_open(s);
 	assert_int_equal(stat(roster_path(s), &sb), 0);
 	assert_int_equal(sb.st_mode & 07777, 0600);
-	assert_int_equal(roster_size(r), sb.st_size);
 	assert_string_equal(roster_cluster_name(r), "test");
 	assert_string_equal(roster_cluster_uuid(r),
 	    registry_cluster_uuid(s->r));
 	assert_int_equal(roster_revision(r), scratch_revision(s));
-	assert_int_equal(roster_signed_at_s(r), 1700000000);
 
 	assert_ok(s, roster_get_node(r, "web1", &n, &s->e));
 	assert_string_equal(n.addr, "fd00::7");
 	assert_int_equal(n.roles[0].port, 9000);
 	assert_int_equal(n.serial, serial);
 	assert_int_equal(n.cert_not_after_s, 1800000000);
-	assert_ok(s, roster_get_node_key(r, key, &n, &s->e));
-	assert_string_equal(n.name, "web1");
-	assert_ok(s, addr_parse("[fd00:0::7]:99", 0, &a, &s->e));
-	assert_ok(s, roster_get_node_addr(r, &a, &n, &s->e));
-	assert_string_equal(n.name, "web1");
-	assert_ok(s, addr_parse("10.9.9.9", 0, &a, &s->e));
-	assert_refused(s, roster_get_node_addr(r, &a, &n, &s->e), ERR_NO_TARGET,
-	    "10.9.9.9");
 	assert_refused(s, roster_get_node(r, "web2", &n, &s->e), ERR_NO_TARGET,
 	    "did you mean 'web1'");
 	assert_refused(s, roster_get_node(r, "\"bad\"", &n, &s->e),
@@ -350,6 +339,7 @@ many_lines_are_walked_in_one_buffer(void **state)
 	struct scratch *s = *state;
 	struct roster *r;
 	struct node n;
+	struct stat sb;
 	char name[32], addr[32];
 
 	assert_ok(s, registry_begin(s->r, &s->e, "many"));
@@ -360,7 +350,8 @@ many_lines_are_walked_in_one_buffer(void **state)
 	}
 	assert_ok(s, registry_end(s->r, 0, &s->e));
 	r = sign_and_open(s);
-	assert_true(roster_size(r) > 2 * ROSTER_LINE_MAX);
+	assert_int_equal(stat(roster_path(s), &sb), 0);
+	assert_true(sb.st_size > 2 * ROSTER_LINE_MAX);
 	for (int i = 0; i < 2000; i += 97) {
 		snprintf(name, sizeof(name), "n%d", i);
 		assert_ok(s, roster_get_node(r, name, &n, &s->e));
