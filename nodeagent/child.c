@@ -253,6 +253,7 @@ set_environment(const struct child_spec *spec, const struct passwd *pw,
 		{ "LANG", lang != NULL ? lang : "C.UTF-8" },
 		{ "MUSTER_NODE", spec->node },
 		{ "MUSTER_ROLES", spec->roles },
+		{ CHILD_ORDER, spec->order },
 		{ "TERM", spec->pty ? spec->pty->term : NULL },
 	};
 	static char *none[] = { NULL };

@@ -16,6 +16,8 @@
 
 #include "common/base/err.h"
 
+#define CHILD_ORDER "MUSTER_ORDER" /* the variable that marks a child */
+
 struct cgroup;
 
 struct child_pty {
@@ -38,6 +40,7 @@ struct child_spec {
 	const char *const *env;	     /* NAME=VALUE, ends with NULL; or NULL */
 	const char *node;	     /* for MUSTER_NODE */
 	const char *roles;	     /* for MUSTER_ROLES */
+	const char *order;	     /* for MUSTER_ORDER; NULL: none */
 	const struct child_pty *pty; /* NULL: pipes */
 	bool keep;		     /* outlives the agent */
 	const struct cgroup *cgroup; /* to live in; NULL: none */

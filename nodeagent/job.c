@@ -68,6 +68,7 @@ struct job {
 	pid_t pid; /* session and group also after it was reaped */
 	bool reaped, keep, pty;
 	struct cgroup cgroup;
+	char mark[64]; /* in the environment of what it starts */
 	int report;
 	struct stream streams[2];
 
@@ -113,6 +114,7 @@ jobs_new(struct event_base *base, struct err *e)
 		free(js);
 		return NULL;
 	}
+	proctree_adopt();
 	js->base = base;
 	TAILQ_INIT(&js->all);
 	return js;
@@ -189,6 +191,9 @@ job_start(struct jobs *js, const struct child_spec *spec, int64_t timeout_ms,
 	j->arg = arg;
 	j->keep = spec->keep;
 	j->pty = spec->pty != NULL;
+	if (spec->order != NULL)
+		snprintf(j->mark, sizeof(j->mark), "%s=%s", CHILD_ORDER,
+		    spec->order);
 	j->report = -1;
 	feed_init(&j->input);
 	for (int i = 0; i < 2; i++)
@@ -468,7 +473,7 @@ job_signal_all(struct job *j, int sig)
 			cgroup_kill(&j->cgroup);
 		return cgroup_is_empty(&j->cgroup) ? 0 : 1;
 	}
-	return proctree_signal(j->pid, sig);
+	return proctree_signal(j->pid, j->mark, sig);
 }
 
 static void

@@ -52,6 +52,7 @@ verb_exec(struct session *s, json_t *args, struct err *e)
 	if (parse(args, &r, e) == 0) {
 		r.spec.node = view->name;
 		r.spec.roles = view->roles;
+		r.spec.order = session_order(s);
 		rv = order_start(s, &exec_kind, &r.spec, r.timeout_ms, r.input,
 		    e);
 	}

@@ -15,6 +15,9 @@ FAMILIES = {
     "a group": "sleep 301 & echo $$ $!; wait",
     "another process group": "set -m; sleep 302 & echo $$ $!; wait",
     "another session": "setsid sh -c 'echo $$ $PPID; sleep 303; true' & wait",
+    "an orphan in another session":
+        "orphan=$(setsid sh -c 'trap \"\" TERM; sleep 310 >&2 & echo $!');"
+        "echo $$ $orphan; sleep 310; true",
     "deaf to TERM": "trap '' TERM; sleep 304 & echo $$ $!; "
                     "while :; do sleep 1; done",
     "stopped": "sleep 305 & echo $$ $!; kill -STOP $! $$",

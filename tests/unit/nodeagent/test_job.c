@@ -119,7 +119,8 @@ run_shell(const char *line, int64_t timeout_ms)
 {
 	struct child_spec spec = { .shell = line,
 		.node = "n1",
-		.roles = "storage worker_http" };
+		.roles = "storage worker_http",
+		.order = "1" };
 
 	run_spec(&spec, timeout_ms);
 }
@@ -391,6 +392,15 @@ who_left_the_session_ends_too(void **unused)
 }
 
 static void
+an_orphan_that_left_the_session_ends_too(void **unused)
+{
+	(void)unused;
+	assert_all_gone("setsid sh -c '(trap \"\" TERM; sleep 301; true) & "
+			"echo $!'; sleep 300; true",
+	    300);
+}
+
+static void
 who_ignores_term_is_killed(void **unused)
 {
 	(void)unused;
@@ -480,6 +490,7 @@ main(void)
 		JOB_TEST(a_timeout_ends_the_group),
 		JOB_TEST(who_left_the_group_ends_too),
 		JOB_TEST(who_left_the_session_ends_too),
+		JOB_TEST(an_orphan_that_left_the_session_ends_too),
 		JOB_TEST(who_ignores_term_is_killed),
 		JOB_TEST(a_stopped_process_ends_too),
 		JOB_TEST(a_cancel_lets_it_say_goodbye),
