@@ -29,7 +29,7 @@ struct settings {
 	char default_site[HOST_MAX_LEN + 1];
 	char user[33]; /* the workers' account */
 	int64_t header_timeout_ms, body_timeout_ms, body_min_rate;
-	int64_t keepalive_ms, keepalive_requests;
+	int64_t keepalive_ms, keepalive_requests, http10_keepalive;
 	int64_t connect_timeout_ms, response_timeout_ms, send_timeout_ms;
 	int64_t tunnel_idle_ms, drain_ms;
 	int64_t header_size, header_fields, target_size;

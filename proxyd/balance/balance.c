@@ -14,12 +14,9 @@
 
 #include "common/base/io.h"
 
-#define EJECT_AFTER  5	  /* failures in a row */
-#define EJECT_MS     2000 /* the first time; then doubled */
-#define EJECT_MAX_MS 120000
-#define RETRY_BURST  10	  /* retries a quiet worker has in hand */
-#define SLOW_MIN     10	  /* percent of the weight at the start */
-#define NODES_MAX    1024 /* of a role that are looked at */
+#define RETRY_BURST 10	 /* retries a quiet worker has in hand */
+#define SLOW_MIN    10	 /* percent of the weight at the start */
+#define NODES_MAX   1024 /* of a role that are looked at */
 
 struct balance {
 	const struct scoreboard *sb;
@@ -343,17 +340,18 @@ static void
 eject(struct balance *b, const struct snapshot *snap, uint32_t role,
     uint32_t node, struct sb_target *t, int64_t now_ms)
 {
+	const struct snap_settings *s = &snap->head->settings;
 	uint32_t times = load32(&t->ejections);
-	int64_t ms = EJECT_MS;
+	int64_t ms = s->eject_ms;
 
 	if (!others_left(b, snap, snapshot_role(snap, role), node, now_ms)) {
 		atomic_store_explicit(&t->why, WHY_LAST_NODE,
 		    memory_order_relaxed);
 		return;
 	}
-	for (uint32_t i = 0; i < times && ms < EJECT_MAX_MS; i++)
+	for (uint32_t i = 0; i < times && ms < s->eject_max_ms; i++)
 		ms *= 2;
-	ms = ms > EJECT_MAX_MS ? EJECT_MAX_MS : ms;
+	ms = ms > s->eject_max_ms ? s->eject_max_ms : ms;
 	atomic_store_explicit(&t->ejections, times + 1, memory_order_relaxed);
 	atomic_store_explicit(&t->failures, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->since_ms, now_ms, memory_order_relaxed);
@@ -390,7 +388,7 @@ balance_end(struct balance *b, const struct snapshot *snap, uint32_t role,
 		    memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&t->failures, 1, memory_order_relaxed) +
 		    1 >=
-		EJECT_AFTER &&
+		snap->head->settings.eject_after &&
 	    load64(&t->ejected_ms) <= now_ms)
 		eject(b, snap, role, node, t, now_ms);
 }

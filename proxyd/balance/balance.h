@@ -15,7 +15,7 @@
 #include "proxyd/process/scoreboard.h"
 #include "proxyd/process/snapshot.h"
 
-#define BALANCE_TRIES 4 /* nodes a request may try at most */
+#define BALANCE_TRIES 11 /* nodes a request may try at most */
 
 /* One worker's: turns of round robin, the retry budget. */
 struct balance;

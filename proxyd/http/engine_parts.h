@@ -21,10 +21,7 @@ struct node_conn;
 
 /* The idle connections to one node in one role, newest first: what was used
  * last is warm, and the oldest may run out. */
-struct node_pool {
-	LIST_HEAD(, node_conn) list;
-	uint32_t n;
-};
+LIST_HEAD(node_pool, node_conn);
 
 struct listener {
 	LIST_ENTRY(listener) link;
@@ -57,6 +54,7 @@ struct engine {
 	struct node_pool *pools;	    /* by target row */
 	TAILQ_HEAD(, node_conn) idle_nodes; /* of all pools, oldest first */
 	uint32_t n_nodes;		    /* idle or not */
+	uint32_t n_idle;
 	struct node_conn *dead_nodes, *free_nodes;
 
 	struct exchange *dead_exchanges, *free_exchanges;

@@ -36,7 +36,7 @@ static void
 leave_pool(struct node_conn *n)
 {
 	LIST_REMOVE(n, in_pool);
-	n->e->pools[n->target].n--;
+	n->e->n_idle--;
 	TAILQ_REMOVE(&n->e->idle_nodes, n, in_idle);
 }
 
@@ -46,7 +46,7 @@ take_idle(struct engine *e, const struct snap_node *node, bool careful)
 	struct node_pool *pool = &e->pools[node->target];
 	struct node_conn *n;
 
-	while ((n = LIST_FIRST(&pool->list)) != NULL) {
+	while ((n = LIST_FIRST(pool)) != NULL) {
 		/* The node may have moved since. */
 		if (n->addr.len != node->addr.len ||
 		    memcmp(&n->addr.u, &node->addr.u, n->addr.len) != 0 ||
@@ -152,20 +152,21 @@ void
 node_conn_put(struct node_conn *n)
 {
 	struct engine *e = n->e;
-	struct node_pool *pool = &e->pools[n->target];
+	uint32_t max = e->snap->head->settings.pool_max;
 
 	/* Anything that can be read now is a FIN or was never asked for. */
-	if (n->s.readable || n->s.closed || e->draining ||
-	    pool->n >= e->snap->head->settings.pool_max) {
+	if (n->s.readable || n->s.closed || e->draining || max == 0) {
 		node_conn_drop(n);
 		return;
 	}
+	if (e->n_idle >= max)
+		node_conn_drop(TAILQ_FIRST(&e->idle_nodes));
 	buf_give(&e->bufs, &n->in);
 	n->x = NULL;
 	n->state = NODE_IDLE;
 	n->since_ms = e->now_ms;
-	LIST_INSERT_HEAD(&pool->list, n, in_pool);
-	pool->n++;
+	LIST_INSERT_HEAD(&e->pools[n->target], n, in_pool);
+	e->n_idle++;
 	TAILQ_INSERT_TAIL(&e->idle_nodes, n, in_idle);
 }
 

@@ -83,9 +83,9 @@ take_heads(struct exchange *x)
 	struct buf *in = x->node->in;
 
 	do {
-		enum parse_result r = parse_response(&x->res,
-		    in->data + in->start, buf_len(in), &limits,
-		    x->req.method == METHOD_HEAD);
+		enum parse_result r =
+		    parse_response(&x->res, in->data + in->start, buf_len(in),
+			&limits, x->req.method == METHOD_HEAD);
 
 		if (r == PARSE_MORE)
 			return;
@@ -93,8 +93,8 @@ take_heads(struct exchange *x)
 			exchange_node_failed(x, WHY_NODE_GARBAGE);
 			return;
 		}
-	} while (x->res.status < 200 && x->res.status != 101 &&
-	    relay_interim(x));
+	} while (
+	    x->res.status < 200 && x->res.status != 101 && relay_interim(x));
 	if (x->state != X_REQUEST || x->node == NULL)
 		return;
 	if (x->res.status == 101)

@@ -140,11 +140,13 @@ wait_in_queue(struct exchange *x, enum why why)
 {
 	struct engine *e = x->e;
 	struct queue *q = engine_queue(e, x->role);
+	uint32_t wait_ms =
+	    x->site->queue_ms != 0 ? x->site->queue_ms : x->role->queue_ms;
 
 	x->why = why;
 	if (q == NULL ||
 	    !queue_push(q, &x->queue, x->site->id, x->site->share,
-		x->role->queue_max, e->now_ms + x->role->queue_ms)) {
+		x->role->queue_max, e->now_ms + wait_ms)) {
 		exchange_reply(x,
 		    x->role->queue_max == 0 ? why : WHY_QUEUE_FULL);
 		return;
@@ -375,7 +377,7 @@ exchange_run_up(struct exchange *x)
 static bool
 may_resend(const struct exchange *x)
 {
-	if (x->ask.n_tried >= BALANCE_TRIES)
+	if (x->ask.n_tried > x->snap->head->settings.retries)
 		return false;
 	if (x->state == X_CONNECT)
 		return true; /* nothing was sent */

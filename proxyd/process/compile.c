@@ -108,8 +108,13 @@ add_settings(struct compile *c)
 	out.fields_size = (uint32_t)s->header_size;
 	out.fields_max = (uint32_t)s->header_fields;
 	out.target_size = (uint32_t)s->target_size;
+	out.keepalive_http10 = (uint32_t)s->http10_keepalive;
 	out.keepalive_requests = (uint32_t)s->keepalive_requests;
+	out.retries = (uint32_t)s->retries;
 	out.retry_percent = (uint32_t)s->retry_budget;
+	out.eject_after = (uint32_t)s->eject_failures;
+	out.eject_ms = (uint32_t)s->eject_ms;
+	out.eject_max_ms = (uint32_t)s->eject_max_ms;
 	out.max_clients = (uint32_t)s->max_connections;
 	out.log_format = *s->access_log == '\0' ? SNAP_LOG_OFF :
 	    s->access_log_format == LOG_COMMON	? SNAP_LOG_COMMON :
@@ -232,6 +237,7 @@ add_site(const struct site *site, void *arg)
 		.s.flags = site->enabled ? 0 : SNAP_SITE_DISABLED,
 		.s.share = site->share > 0 ? (uint32_t)site->share : 1,
 		.s.max_active = (uint32_t)site->max_active,
+		.s.queue_ms = (uint32_t)site->queue_timeout_ms,
 		.s.max_body =
 		    (uint64_t)(site->max_body != 0 ? site->max_body :
 						     c->settings->body_size),

@@ -86,6 +86,7 @@ struct snap_site {
 	uint32_t flags;			 /* enum snap_site_flag */
 	uint32_t share;			 /* weight in the role's queue, >= 1 */
 	uint32_t max_active;		 /* 0: no bound */
+	uint32_t queue_ms;		 /* 0: the role's */
 	uint64_t max_body;		 /* 0: no bound */
 	struct snap_text disabled_page;	 /* HTML, or none: the built-in */
 	struct snap_text error_page;	 /* for 502, 503, 504 */
@@ -108,7 +109,7 @@ struct snap_settings {
 	uint32_t tunnel_ms;	     /* a silent tunnel */
 	uint32_t linger_ms;	     /* reading after the last response */
 	uint32_t pool_ms;	     /* an idle connection to a node */
-	uint32_t pool_max;	     /* of them, each node and worker */
+	uint32_t pool_max;	     /* of them, each worker */
 	uint32_t body_rate;	     /* bytes a second a body must keep */
 	uint32_t body_grace_ms;	     /* before the rate is asked for */
 	uint32_t fields_size;	     /* bytes of all fields of a head */
@@ -116,11 +117,15 @@ struct snap_settings {
 	uint32_t target_size;	     /* bytes of a request target */
 	uint32_t keepalive_requests; /* then the client reconnects; 0: never */
 	uint32_t keepalive_http10;   /* bool: honour it for HTTP/1.0 */
+	uint32_t retries;	     /* further nodes for one request */
 	uint32_t retry_percent;	     /* of requests that may be retries */
-	uint32_t max_clients;	     /* connections a worker holds */
-	uint32_t log_format;	     /* enum snap_log_format */
-	uint32_t splice;	     /* bool: big bodies by splice */
-	struct snap_text via;	     /* our name in Via */
+	uint32_t eject_after;	     /* failures in a row */
+	uint32_t eject_ms;	     /* then doubled each time */
+	uint32_t eject_max_ms;
+	uint32_t max_clients; /* connections a worker holds */
+	uint32_t log_format;  /* enum snap_log_format */
+	uint32_t splice;      /* bool: big bodies by splice */
+	struct snap_text via; /* our name in Via */
 };
 
 /* A slot of the host table: open addressing, by snapshot_hash(). */
