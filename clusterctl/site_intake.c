@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clusterctl/slurp.h"
 #include "common/base/json.h"
 
-static int read_lines(FILE *, struct registry *,
+static int add_lines(char *text, size_t size, struct registry *,
     const struct field_values *defaults, size_t *n, struct err *);
-static int add_line(struct registry *, const char *line,
-    const struct field_values *defaults, struct err *);
+static int add_line(char *line, size_t len, struct registry *,
+    const struct field_values *defaults, size_t *n, struct err *);
 static int from_json(const char *line, struct site *, struct err *);
 static int set_field(struct site *, const char *key, json_t *value,
     struct err *);
@@ -20,19 +21,21 @@ int
 site_intake(struct registry *r, const char *path,
     const struct field_values *defaults, size_t *n, struct err *e)
 {
-	bool is_stdin = strcmp(path, "-") == 0;
-	FILE *f = is_stdin ? stdin : fopen(path, "re");
+	size_t size;
+	char *text;
 	int rv;
 
-	if (f == NULL)
-		return err_errno(e, ERR_LOCAL, "cannot open %s", path);
+	/* The whole of it first: nobody else can change the registry while a
+	 * change is open, and who writes into a pipe may take long. */
+	if (slurp(path, SITE_FILE_MAX, &text, &size, e) == -1)
+		return -1;
 	*n = 0;
 	if (registry_begin(r, e, "add sites from %.150s", path) == -1)
 		rv = -1;
 	else
-		rv = registry_end(r, read_lines(f, r, defaults, n, e), e);
-	if (!is_stdin)
-		fclose(f);
+		rv = registry_end(r, add_lines(text, size, r, defaults, n, e),
+		    e);
+	free(text);
 	return rv;
 }
 
@@ -54,46 +57,45 @@ site_intake_line(const char *line, const struct field_values *defaults,
 }
 
 static int
-read_lines(FILE *f, struct registry *r, const struct field_values *defaults,
-    size_t *n, struct err *e)
+add_lines(char *text, size_t size, struct registry *r,
+    const struct field_values *defaults, size_t *n, struct err *e)
 {
-	char *line = NULL;
-	size_t size = 0, at = 0;
-	ssize_t len;
-	int rv = 0;
+	char *const end = text + size;
+	size_t at = 0;
 
-	while (rv == 0 && (len = getline(&line, &size, f)) != -1) {
-		char *text = line + strspn(line, " \t");
-
+	for (char *line = text, *next; line < end; line = next) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		next = next != NULL ? next + 1 : end + 1;
+		next[-1] = '\0'; /* at the end there is one already */
 		at++;
-		line[strcspn(line, "\r\n")] = '\0';
-		if (*text == '\0' || *text == '#')
-			continue;
-		if (len > SITE_LINE_MAX)
-			rv = err_set(e, ERR_USAGE, "longer than %d bytes",
-			    SITE_LINE_MAX);
-		else
-			rv = add_line(r, text, defaults, e);
-		if (rv == -1)
-			err_wrap(e, "line %zu", at);
-		++*n;
+		if (add_line(line, (size_t)(next - line) - 1, r, defaults, n,
+			e) == -1)
+			return err_wrap(e, "line %zu", at);
 	}
-	if (rv == 0 && ferror(f))
-		rv = err_errno(e, ERR_LOCAL, "cannot read the sites");
-	free(line);
-	return rv;
+	return 0;
 }
 
+/* *n counts the sites: not every line is one. */
 static int
-add_line(struct registry *r, const char *line,
-    const struct field_values *defaults, struct err *e)
+add_line(char *line, size_t len, struct registry *r,
+    const struct field_values *defaults, size_t *n, struct err *e)
 {
 	struct site s;
-	int rv = site_intake_line(line, defaults, &s, e);
+	int rv;
 
-	if (rv == 0)
+	if (len > SITE_LINE_MAX)
+		return err_set(e, ERR_USAGE, "longer than %d bytes",
+		    SITE_LINE_MAX);
+	if (strlen(line) != len)
+		return err_set(e, ERR_USAGE, "it holds a NUL byte");
+	line += strspn(line, " \t");
+	line[strcspn(line, "\r")] = '\0';
+	if (*line == '\0' || *line == '#')
+		return 0;
+	if ((rv = site_intake_line(line, defaults, &s, e)) == 0)
 		rv = sites_add(r, &s, e);
 	site_fini(&s);
+	++*n;
 	return rv;
 }
 

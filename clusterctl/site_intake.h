@@ -13,6 +13,7 @@
 #include "common/registry/sites.h"
 
 #define SITE_LINE_MAX 65536
+#define SITE_FILE_MAX (256 * 1024 * 1024)
 
 /* One line as a site: site_fini() it, also after a failure.  defaults: what
  * the line does not say. */

@@ -8,8 +8,9 @@
 
 #include "common/base/err.h"
 
-/* "-" is standard input.  *text has a NUL behind its *size bytes; free() it.
- * More than max bytes is an error. */
+/* "-" is standard input; pipes and the like are read to their end.  *text has
+ * a NUL behind its *size bytes; free() it.  More than max bytes is an
+ * error. */
 int slurp(const char *path, size_t max, char **text, size_t *size,
     struct err *);
 

@@ -15,8 +15,8 @@ void proctree_adopt(void);
 /*
  * Sends a signal (0: none) to every process of the session, to every
  * descendant of one, and to the adopted ones that have `mark` (NAME=VALUE;
- * "": none) in the environment which they were started with.  Returns how many there were
- * that live: a zombie waits for its parent, not for us.
+ * "": none) in the environment which they were started with.  Returns how
+ * many there were that live: a zombie waits for its parent, not for us.
  */
 size_t proctree_signal(pid_t session, const char *mark, int sig);
 

@@ -1,6 +1,10 @@
 """Sites, roles and settings from the command line."""
 
+import array
+import fcntl
 import json
+import subprocess
+import termios
 import time
 
 import pytest
@@ -93,6 +97,7 @@ def test_many_at_once(master):
     ('{"name": "x.example"', "JSON"),
     ("a.example", "site a.example exists already"),
     ("x" * 70000, "longer than 65536 bytes"),
+    ("x.example\0y", "it holds a NUL byte"),
 ])
 def test_one_bad_line_of_many(master, line, text):
     r = master.ctl("site", "add", "--from-file", "-",
@@ -100,6 +105,40 @@ def test_one_bad_line_of_many(master, line, text):
     assert r.stderr.startswith("clusterctl: line 3: ") and text in r.stderr
     assert r.stderr.count("\n") == 1
     assert master.ctl("site", "list").stdout == ""
+
+
+def test_a_slow_writer_holds_up_nobody(master):
+    """Others change the registry while the list still comes in."""
+    proc = master.ctl_start("site", "add", "--from-file", "-",
+                            stdin=subprocess.PIPE)
+    proc.stdin.write(b"a.example\n")
+    proc.stdin.flush()
+    muster.wait_for(lambda: reads_stdin(proc.pid), what="its read(2)")
+    master.ctl("site", "add", "b.example")
+    out, err = proc.communicate(b"c.example\n", timeout=muster.PATIENCE_S)
+    assert proc.returncode == 0, err
+    assert master.ctl("site", "list").lines == [
+        "a.example", "b.example", "c.example"]
+
+
+def reads_stdin(pid):
+    """Its input is a pipe that it has emptied, and it is asleep."""
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0] == "S" and \
+            empty(f"/proc/{pid}/fd/0")
+
+
+def empty(pipe):
+    with open(pipe, "rb", 0) as f:
+        n = array.array("i", [0])
+        fcntl.ioctl(f, termios.FIONREAD, n)
+        return n[0] == 0
+
+
+def test_a_list_without_end(master):
+    r = master.ctl("site", "add", "--from-file", "/dev/zero", status=2)
+    assert r.stderr == "clusterctl: /dev/zero is larger than " \
+        "268435456 bytes\n"
 
 
 def test_a_hundred_thousand(master, tmp_path):
