@@ -38,6 +38,7 @@ struct run {
 	int64_t stop_began_ms;
 };
 
+static void follow_address(struct agent *, const struct addr *before);
 static int open_state(struct run *, const struct options *, struct err *);
 static int load_identity(struct agent *, struct err *);
 static int load_roster(struct agent *, struct err *);
@@ -81,6 +82,7 @@ agent_adopt_roster(struct agent *a, struct err *e)
 {
 	char path[PATH_MAX];
 	int64_t before = a->view.revision;
+	struct addr registered = a->view.addr;
 
 	if (view_load(&a->view, state_path(&a->state, STATE_ROSTER, path),
 		a->identity.authority, a->identity.public, e) == -1)
@@ -92,9 +94,30 @@ agent_adopt_roster(struct agent *a, struct err *e)
 	if (!a->view.enrolled)
 		log_warn("this node is not in the roster any more: it was "
 			 "removed from the cluster");
-	if (a->server != NULL)
+	if (a->server != NULL) {
+		follow_address(a, &registered);
 		server_recheck(a->server);
+	}
 	return 0;
+}
+
+/* A node that was given another address in the registry. */
+static void
+follow_address(struct agent *a, const struct addr *before)
+{
+	char at[ADDR_TEXT_MAX];
+	struct err e;
+
+	if (a->listens_elsewhere || !a->view.enrolled ||
+	    (addr_same_ip(before, &a->view.addr) &&
+		addr_port(before) == addr_port(&a->view.addr)))
+		return;
+	if (server_move(a->server, &a->view.addr, &e) == -1) {
+		log_warn("cannot follow to the new address: %s", e.text);
+		return;
+	}
+	addr_format(server_addr(a->server), at);
+	log_info("serving on %s from now on", at);
 }
 
 static int
@@ -168,6 +191,7 @@ open_parts(struct run *r, const struct options *o, struct err *e)
 		return -1;
 	if (load_roster(a, e) == -1 || listen_address(a, o, &listen, e) == -1)
 		return -1;
+	a->listens_elsewhere = o->listen != NULL;
 	if ((a->server = server_new(a, &listen, o->listen == NULL, e)) ==
 		NULL ||
 	    (a->control = control_new(a, r->run_dir, e)) == NULL ||

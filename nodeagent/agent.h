@@ -5,6 +5,7 @@
 #ifndef NODEAGENT_AGENT_H
 #define NODEAGENT_AGENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <event2/event.h>
@@ -21,7 +22,8 @@ struct agent {
 	struct cert cert; /* our own */
 	struct view view; /* of the last good roster */
 	int64_t started_ms;
-	uint64_t n_orders; /* begun since the start */
+	bool listens_elsewhere; /* than the roster says: --listen */
+	uint64_t n_orders;	/* begun since the start */
 
 	struct journal *journal;
 	struct jobs *jobs;

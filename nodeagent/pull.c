@@ -9,6 +9,7 @@
 #include <sodium.h>
 
 #include "common/base/clock.h"
+#include "common/base/io.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/registry/roster.h"
@@ -17,6 +18,9 @@
 
 #define EACH_MS	    60000 /* between pulls, give or take a sixth */
 #define WAITERS_MAX 64
+
+/* After so many failures in a row; later as always. */
+static const int64_t retry_ms[] = { 0, 5000, 10000, 20000, 40000 };
 
 struct waiter {
 	TAILQ_ENTRY(waiter) link;
@@ -32,7 +36,7 @@ struct pull {
 	struct call *call; /* NULL: none under way */
 	size_t master;	   /* that is being asked: an index of the view */
 	bool again;	   /* somebody wants a newer answer than this */
-	bool failing;	   /* said so already */
+	unsigned n_failed; /* in a row */
 	struct roster_intake *intake;
 	TAILQ_HEAD(, waiter) waiters;
 	size_t n_waiters;
@@ -250,13 +254,25 @@ adopt(struct pull *p, struct err *e)
 static void
 pull_end(struct pull *p, const struct err *why)
 {
-	if (why != NULL && !p->failing)
-		log_warn("%s; going on with revision %" PRId64, why->text,
-		    p->agent->view.revision);
-	p->failing = why != NULL;
+	int64_t wait_ms = EACH_MS;
+
+	if (why == NULL)
+		p->n_failed = 0;
+	else {
+		/* One late answer is no news in a busy cluster. */
+		bool late =
+		    why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT;
+
+		if (++p->n_failed == (late ? 2 : 1))
+			log_warn("%s; going on with revision %" PRId64,
+			    why->text, p->agent->view.revision);
+		if (p->n_failed < nitems(retry_ms))
+			wait_ms = retry_ms[p->n_failed];
+	}
 	if (!p->again)
 		pull_schedule(p,
-		    EACH_MS * 5 / 6 + randombytes_uniform(EACH_MS / 3));
+		    wait_ms * 5 / 6 +
+			randombytes_uniform((uint32_t)wait_ms / 3));
 	tell_waiters(p, why);
 	if (p->again)
 		pull_schedule(p, 0);

@@ -99,6 +99,33 @@ server_free(struct server *s)
 	free(s);
 }
 
+int
+server_move(struct server *s, const struct addr *to, struct err *e)
+{
+	struct addr was = s->addr;
+	struct event *readable = NULL;
+	int fd = s->fd;
+
+	err_set(e, ERR_LOCAL, "out of memory for the listener");
+	s->addr = *to;
+	s->fd = -1;
+	if (open_listener(s, true, e) == 0 &&
+	    (readable = event_new(s->agent->base, s->fd, EV_READ | EV_PERSIST,
+		 server_readable, s)) != NULL &&
+	    event_add(readable, NULL) == 0) {
+		event_free(s->readable);
+		s->readable = readable;
+		close(fd);
+		return 0;
+	}
+	if (readable != NULL)
+		event_free(readable);
+	io_close(&s->fd);
+	s->fd = fd;
+	s->addr = was;
+	return -1;
+}
+
 const struct addr *
 server_addr(const struct server *s)
 {
@@ -147,7 +174,8 @@ open_listener(struct server *s, bool may_widen, struct err *e)
 	static const int on = 1;
 	int family = s->addr.u.sa.sa_family;
 
-	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (s->spare_fd == -1)
+		s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd == -1 || s->spare_fd == -1)
 		return err_errno(e, ERR_LOCAL, "cannot make a socket");

@@ -24,6 +24,10 @@ struct server *server_new(struct agent *, const struct addr *listen,
     bool may_widen, struct err *);
 void server_free(struct server *); /* no session may be left */
 
+/* Listens elsewhere from now on; sessions stay.  On failure it goes on where
+ * it is. */
+int server_move(struct server *, const struct addr *to, struct err *);
+
 const struct addr *server_addr(const struct server *);
 /* Authenticated ones. */
 size_t server_n_sessions(const struct server *);

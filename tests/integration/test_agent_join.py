@@ -276,3 +276,13 @@ def test_an_address_that_no_interface_has(cluster):
     node.expect_log("no interface has the address 192.0.2.1")
     node.start()
     socket.create_connection((cluster.net.address(), port)).close()
+
+
+def test_it_follows_its_registered_address(cluster):
+    node = cluster.join(cluster.token("--role", "storage"), "n1")
+    for at in (f"{node.address}:7433", f"{cluster.net.address()}:7400"):
+        cluster.ctl("node", "set", "n1", "--address", at)
+        # Nobody can tell it where it is not yet; it asks within a minute.
+        node.proc.send_signal(signal.SIGHUP)
+        muster.wait_for(lambda: f"serving on {at} from now on" in node.text)
+        assert answer(cluster, "n1", {"verb": "ping"})
