@@ -220,7 +220,8 @@ make_line(struct tail *t, json_t *fields, size_t *len)
 	if (o == NULL || json_object_update_missing(o, fields) == -1)
 		goto out;
 	/* One byte more for the newline, whose place is the NUL's. */
-	if ((line = json_dumps(o, JSON_COMPACT)) == NULL)
+	if ((line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6))) ==
+	    NULL)
 		goto out;
 	*len = strlen(line);
 	audit_hash(line, *len, t->hash);

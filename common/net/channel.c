@@ -186,7 +186,9 @@ int
 channel_send_json(struct channel *c, enum record_type type, json_t *o,
     struct err *e)
 {
-	char *text = o == NULL ? NULL : json_dumps(o, JSON_COMPACT);
+	char *text = o == NULL ?
+	    NULL :
+	    json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	int rv;
 
 	json_decref(o);
