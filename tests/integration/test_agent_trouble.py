@@ -124,9 +124,9 @@ def serials(node):
 def test_certificates_renew_themselves(cluster3):
     nodes = [cluster3["m1"], cluster3["w1"]]
     before = [serials(n) for n in nodes]
+    cluster3.expect_log("roster from")
     for n in nodes:
         n.stop()
-        n.expect_log("roster from")
     later = muster.faketime("+61d")  # of 90
     for n in nodes:
         n.start(env=later)
