@@ -52,6 +52,7 @@ ask_nodes(struct context *cx, const struct dir_node *const *nodes, size_t n,
 		.limit_outcome = OUTCOME_TIMEOUT,
 		.max_fail = -1,
 		.show_progress = ask->show_progress,
+		.quick = true,
 		.job = &job,
 		.arg = &a,
 	};

@@ -9,6 +9,8 @@
 #include "clusterctl/ask.h"
 #include "clusterctl/output.h"
 #include "clusterctl/progress.h"
+#include "clusterctl/traffic.h"
+#include "clusterctl/watch.h"
 #include "clusterctl/xalloc.h"
 #include "common/base/clock.h"
 #include "common/base/io.h"
@@ -23,7 +25,9 @@
 #define DAY_S	     (24 * 3600)
 
 struct show_opts {
+	struct watch_opts watch;
 	int64_t connect_ms;
+	bool agents, traffic; /* only this half */
 };
 
 /* What is known of one node. */
@@ -52,6 +56,19 @@ static const struct opt show_rows[] = {
 	    .initial = "3s",
 	    .offset = offsetof(struct show_opts, connect_ms),
 	    .help = "give up a node that does not answer" },
+	{ .name = "agents",
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct show_opts, agents),
+	    .help = "only what the agents say" },
+	{ .name = "traffic",
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct show_opts, traffic),
+	    .help = "only what goes through the proxies" },
+};
+
+static const struct opt_set show_sets[] = {
+	{ .title = "Options", .rows = show_rows, .n = nitems(show_rows) },
+	WATCH_OPTS(struct show_opts),
 };
 
 static const struct column columns[] = {
@@ -73,6 +90,9 @@ static const struct column columns[] = {
 };
 
 static int run(struct context *, const void *, int, char **, struct err *);
+static int show_both(struct context *, const void *, struct err *);
+static int show_agents(struct context *, const struct show_opts *,
+    struct err *);
 static int ask_all(struct context *, const struct show_opts *, struct show *,
     struct err *);
 static void answer(const struct task *, json_t *, void *);
@@ -98,29 +118,62 @@ const struct command cmd_show_nodes = {
 	    "SKEW\n"
 	    "how far its clock is ahead, CERT DAYS what is left of its\n"
 	    "certificate, WHY what is wrong.  On a master also those who wait\n"
-	    "for an approval and those who were refused.\n",
+	    "for an approval and those who were refused.\n"
+	    "\n"
+	    "Where proxies run, a second table has a row for each node, role "
+	    "and\n"
+	    "proxy: its state there, and SINCE when and WHY, requests ACTIVE "
+	    "and\n"
+	    "QUEUED just now, TOTAL, FAILED and RETRIED so far, AVERAGE and "
+	    "P99 of\n"
+	    "the time to its first byte, requests and connections a second.\n",
 	.section = SECTION_NODES,
 	.needs = NEEDS_CLUSTER | NEEDS_OPERATOR,
-	OPTS_OF(show_rows, struct show_opts),
+	.sets = show_sets,
+	.n_sets = nitems(show_sets),
+	.opts_size = sizeof(struct show_opts),
 	.run = run,
 };
 
 static int
 run(struct context *cx, const void *opts, int argc, char **argv, struct err *e)
 {
+	const struct show_opts *o = opts;
+
+	(void)argc;
+	(void)argv;
+	return watch_run(cx, &o->watch, show_both, o, e);
+}
+
+static int
+show_both(struct context *cx, const void *arg, struct err *e)
+{
+	const struct show_opts *o = arg;
+	bool agents = o->agents || !o->traffic;
+	struct proxies p;
+	int rv = agents ? show_agents(cx, o, e) : 0;
+
+	if (rv != 0 || (o->agents && !o->traffic))
+		return rv;
+	if (traffic_show(cx, agents, agents, &p, e) == -1)
+		return -1;
+	return agents && !p.interrupted ? 0 : proxies_status(&p, e);
+}
+
+static int
+show_agents(struct context *cx, const struct show_opts *o, struct err *e)
+{
 	const struct directory *d = context_directory(cx);
 	struct show s = { .n = directory_n_nodes(d) };
 	int rv;
 
-	(void)argc;
-	(void)argv;
 	s.v = xcalloc(s.n, sizeof(*s.v));
 	for (size_t i = 0; i < s.n; i++) {
 		s.v[i].node = directory_at(d, i);
 		s.v[i].load = -1;
 	}
 	look_up_sights(cx, &s);
-	rv = ask_all(cx, opts, &s, e);
+	rv = ask_all(cx, o, &s, e);
 	s.table = table_new(columns, nitems(columns));
 	for (size_t i = 0; rv == 0 && i < s.n; i++)
 		print_node(s.table, &s.v[i]);
@@ -147,16 +200,17 @@ ask_all(struct context *cx, const struct show_opts *o, struct show *s,
 		.answer = answer,
 		.arg = s,
 	};
+	int interrupted = outcome_exit_status(OUTCOME_CANCELLED);
+	int rv, status = 0;
 	size_t n = 0;
-	int rv;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->v[i].node->has_agent)
 			nodes[n++] = s->v[i].node;
-	rv = ask_nodes(cx, nodes, n, &ask, NULL, e);
+	rv = ask_nodes(cx, nodes, n, &ask, &status, e);
 	json_decref(ask.request);
 	free(nodes);
-	return rv;
+	return rv == 0 && status == interrupted ? interrupted : rv;
 }
 
 static void

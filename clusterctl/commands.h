@@ -45,6 +45,8 @@
 	X(cmd_site_alias)       \
 	X(cmd_site_list)        \
 	X(cmd_site_show)        \
+	X(cmd_show_sites)       \
+	X(cmd_show_workers)     \
 	X(cmd_set)              \
 	X(cmd_get)              \
 	X(cmd_operator_add)     \

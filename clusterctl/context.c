@@ -110,6 +110,16 @@ context_need(struct context *cx, unsigned needs, struct err *e)
 	return cx->open != before ? look_after(cx, e) : 0;
 }
 
+int
+context_refresh(struct context *cx, struct err *e)
+{
+	if (cx->roster != NULL && open_roster(cx, e) == -1)
+		return -1;
+	if ((cx->open & NEEDS_CLUSTER) != 0 && need_cluster(cx, e) == -1)
+		return -1;
+	return look_after(cx, e);
+}
+
 const struct state *
 context_state(const struct context *cx)
 {
@@ -281,10 +291,15 @@ fall_back(struct context *cx, struct err *e)
 static int
 need_cluster(struct context *cx, struct err *e)
 {
+	struct directory *d = cx->registry != NULL ?
+	    load_registry(cx->registry, e) :
+	    load_roster(cx->roster, e);
+
+	if (d == NULL)
+		return -1;
 	directory_free(cx->directory);
-	cx->directory = cx->registry != NULL ? load_registry(cx->registry, e) :
-					       load_roster(cx->roster, e);
-	return cx->directory != NULL ? 0 : -1;
+	cx->directory = d;
+	return 0;
 }
 
 static int
@@ -300,9 +315,8 @@ open_roster(struct context *cx, struct err *e)
 {
 	uint8_t authority[KEY_SIZE];
 	char path[PATH_MAX];
+	struct roster *r;
 
-	roster_close(cx->roster);
-	cx->roster = NULL;
 	if (!state_has(&cx->state, STATE_ROSTER))
 		return err_set(e, ERR_LOCAL,
 		    "%s belongs to no cluster yet (clusterctl init makes one; "
@@ -311,8 +325,11 @@ open_roster(struct context *cx, struct err *e)
 	if (authority_load_public(&cx->state, authority, e) == -1)
 		return -1;
 	state_path(&cx->state, STATE_ROSTER, path);
-	cx->roster = roster_open(path, authority, e);
-	return cx->roster != NULL ? 0 : -1;
+	if ((r = roster_open(path, authority, e)) == NULL)
+		return -1;
+	roster_close(cx->roster);
+	cx->roster = r;
+	return 0;
 }
 
 static int

@@ -41,6 +41,10 @@ void context_free(struct context *);
  * NAME (ADDRESS)" where the registry is not here. */
 int context_need(struct context *, unsigned needs, struct err *);
 
+/* Reads the cluster anew, for a command that goes on for long; what was there
+ * stays when that fails.  Whatever the directory lent is gone. */
+int context_refresh(struct context *, struct err *);
+
 /* Each valid after context_need() of its bit. */
 const struct state *context_state(const struct context *);
 const struct directory *context_directory(const struct context *);

@@ -512,7 +512,7 @@ on_signal(evutil_socket_t sig, short what, void *arg)
 	(void)what;
 	if (f->cancel != CANCEL_NONE) {
 		cancel_all(f, CANCEL_GONE);
-	} else if (sig != SIGINT || again) {
+	} else if (sig != SIGINT || again || f->plan.quick) {
 		fanout_cancel(f);
 	} else {
 		f->int_at_ms = now;

@@ -76,6 +76,7 @@ struct fanout_plan {
 	enum outcome limit_outcome;
 	int64_t max_fail;   /* more failures than this end the run; -1: any */
 	bool show_progress; /* on standard error, if that is a terminal */
+	bool quick;	    /* nothing runs there: the first Ctrl-C ends it */
 	const struct fanout_job *job; /* borrowed, with arg */
 	void *arg;
 };

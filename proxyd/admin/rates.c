@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#define WEIGHT 0.3 /* of the newest second */
+#define WEIGHT	0.3  /* of the newest second */
+#define NOTHING 0.01 /* an average never quite gets there */
 
 struct rate {
 	uint64_t last;
@@ -84,5 +85,7 @@ tick(struct rate *r, uint64_t now, double seconds)
 	else
 		r->per_s +=
 		    WEIGHT * ((double)(now - r->last) / seconds - r->per_s);
+	if (r->per_s < NOTHING)
+		r->per_s = 0;
 	r->last = now;
 }

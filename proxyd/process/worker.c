@@ -30,7 +30,7 @@ struct worker {
 	struct scoreboard board;
 	struct log_ring ring, *log;
 	struct sb_worker *row;
-	struct event *control, *beat, *term;
+	struct event *control, *term;
 	uint32_t slot;
 	bool draining;
 };
@@ -56,7 +56,6 @@ static int prepare(struct worker *, struct err *);
 static int watch(struct worker *, struct err *);
 static void begin_drain(struct worker *, int64_t ms);
 static void on_control(evutil_socket_t, short, void *);
-static void on_beat(evutil_socket_t, short, void *);
 static void on_term(evutil_socket_t, short, void *);
 static void on_idle(void *);
 
@@ -194,21 +193,16 @@ drain(struct worker *w, struct ipc_message *m, struct err *e)
 static int
 watch(struct worker *w, struct err *e)
 {
-	static const struct timeval second = { .tv_sec = 1 };
-
 	if (fcntl(IPC_CHILD_FD, F_SETFL, O_NONBLOCK) == -1)
 		return err_errno(e, ERR_LOCAL,
 		    "cannot set up the master's end");
 	w->control = event_new(w->base, IPC_CHILD_FD, EV_READ | EV_PERSIST,
 	    on_control, w);
-	w->beat = event_new(w->base, -1, EV_PERSIST, on_beat, w);
 	w->term = evsignal_new(w->base, SIGTERM, on_term, w);
-	if (w->control == NULL || w->beat == NULL || w->term == NULL ||
-	    event_add(w->control, NULL) == -1 ||
-	    event_add(w->beat, &second) == -1 || event_add(w->term, NULL) == -1)
+	if (w->control == NULL || w->term == NULL ||
+	    event_add(w->control, NULL) == -1 || event_add(w->term, NULL) == -1)
 		return err_set(e, ERR_LOCAL, "out of memory for events");
 	engine_on_idle(w->engine, on_idle, w);
-	on_beat(-1, 0, w);
 	return 0;
 }
 
@@ -241,16 +235,6 @@ on_control(evutil_socket_t fd, short what, void *arg)
 	} else if (e.code != ERR_BUSY) {
 		log_error("worker: %s", e.text);
 	}
-}
-
-static void
-on_beat(evutil_socket_t fd, short what, void *arg)
-{
-	struct worker *w = arg;
-
-	(void)fd;
-	(void)what;
-	atomic_store(&w->row->beat_ms, clock_mono_ms());
 }
 
 static void
