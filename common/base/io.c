@@ -1,16 +1,23 @@
 /* io.c: see io.h. */
 #include "common/base/io.h"
 
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define TMP_PREFIX ".muster-"
+
+static bool claim(int fd);
+static void sweep_one(int dir, const char *name);
 static int sync_parent(const char *path, struct err *);
 
 ssize_t
@@ -97,15 +104,60 @@ out:
 int
 io_replace_begin(struct io_replacement *f, const char *path, struct err *e)
 {
+	const char *slash = strrchr(path, '/');
+	int dir_len = slash != NULL ? (int)(slash - path) + 1 : 0;
+
 	f->fd = -1;
-	if ((size_t)snprintf(f->path, sizeof(f->path), "%s", path) >=
-		sizeof(f->path) ||
-	    (size_t)snprintf(f->tmp, sizeof(f->tmp), "%s.XXXXXX", path) >=
-		sizeof(f->tmp))
+	if (strlen(path) >= sizeof(f->path) ||
+	    (size_t)dir_len + sizeof(TMP_PREFIX "XXXXXX") > sizeof(f->tmp))
 		return err_set(e, ERR_LOCAL, "path too long: %s", path);
-	if ((f->fd = mkostemp(f->tmp, O_CLOEXEC)) == -1)
-		return err_errno(e, ERR_LOCAL, "cannot create %s", f->tmp);
+	memcpy(f->path, path, strlen(path) + 1);
+	do {
+		io_close(&f->fd);
+		snprintf(f->tmp, sizeof(f->tmp), "%.*s%sXXXXXX", dir_len, path,
+		    TMP_PREFIX);
+		if ((f->fd = mkostemp(f->tmp, O_CLOEXEC)) == -1)
+			return err_errno(e, ERR_LOCAL, "cannot create %s",
+			    f->tmp);
+	} while (!claim(f->fd));
 	return 0;
+}
+
+/* The lock tells io_sweep() that somebody still writes; a sweep may have come
+ * before it. */
+static bool
+claim(int fd)
+{
+	struct stat sb;
+
+	return flock(fd, LOCK_EX) == -1 || fstat(fd, &sb) == -1 ||
+	    sb.st_nlink > 0;
+}
+
+void
+io_sweep(const char *path)
+{
+	struct dirent *d;
+	DIR *dir = opendir(path);
+
+	while (dir != NULL && (d = readdir(dir)) != NULL)
+		if (strncmp(d->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) == 0)
+			sweep_one(dirfd(dir), d->d_name);
+	if (dir != NULL)
+		closedir(dir);
+}
+
+static void
+sweep_one(int dir, const char *name)
+{
+	int fd =
+	    openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd == -1)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlinkat(dir, name, 0);
+	close(fd);
 }
 
 int

@@ -42,6 +42,10 @@ int io_replace_begin(struct io_replacement *, const char *path, struct err *);
 int io_replace_commit(struct io_replacement *, mode_t mode, struct err *);
 void io_replace_abort(struct io_replacement *); /* also after a commit */
 
+/* Removes the new files in a directory whose writers were killed; they may
+ * hold secrets. */
+void io_sweep(const char *dir);
+
 /*
  * Writes a file atomically: a new file beside it (mode from its first
  * instant), fsync, rename, fsync of the directory.  On failure the old file

@@ -31,8 +31,12 @@ static int make_parents(const char *path, struct err *);
 const char *
 state_dir(const char *option)
 {
-	const char *dir = option != NULL ? option : getenv("MUSTER_STATE");
+	const char *dir = getenv("MUSTER_STATE");
 
+	/* An empty --state is a script's unset variable, and no wish for the
+	 * default: state_open() refuses it. */
+	if (option != NULL)
+		return option;
 	return dir != NULL && *dir != '\0' ? dir : STATE_DEFAULT_DIR;
 }
 
@@ -41,6 +45,9 @@ state_open(struct state *st, const char *dir, struct err *e)
 {
 	char real[PATH_MAX], part[PATH_MAX];
 
+	if (*dir == '\0')
+		return err_set(e, ERR_USAGE,
+		    "the state directory is empty text (--state DIR)");
 	/* The parents that count are those of the real place. */
 	if (realpath(dir, real) == NULL)
 		return err_errno(e, ERR_LOCAL,
@@ -60,13 +67,15 @@ state_open(struct state *st, const char *dir, struct err *e)
 	}
 	snprintf(st->dir, sizeof(st->dir), "%.*s", (int)sizeof(st->dir) - 1,
 	    real);
+	io_sweep(st->dir);
 	return 0;
 }
 
 int
 state_create(struct state *st, const char *dir, struct err *e)
 {
-	if (make_parents(dir, e) == -1 || io_mkdir(dir, 0700, e) == -1)
+	if (*dir != '\0' &&
+	    (make_parents(dir, e) == -1 || io_mkdir(dir, 0700, e) == -1))
 		return -1;
 	return state_open(st, dir, e);
 }

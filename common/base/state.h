@@ -38,6 +38,7 @@ const char *state_dir(const char *option);
  * Opens an existing state directory: it and every parent must belong to root
  * or to us and be writable by nobody else (a sticky parent such as /tmp is
  * allowed).  ERR_LOCAL with the offending path and the remedy otherwise.
+ * Removes what killed writers left in it.
  */
 int state_open(struct state *, const char *dir, struct err *);
 

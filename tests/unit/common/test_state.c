@@ -38,7 +38,8 @@ remove_root(void **state)
 	static const char *const files[] = { "open/in/deep", "open/in", "open",
 		"new/a/node.key", "new/a/link", "new/a/hard",
 		"new/a/authority.key", "new/a/operator.key", "new/a/whole",
-		"new/a", "new", NULL };
+		"swept/.muster", "swept/node.key", "swept", "new/a", "new",
+		NULL };
 
 	(void)state;
 	for (size_t i = 0; files[i] != NULL; i++)
@@ -143,6 +144,48 @@ files_are_replaced_whole(void **state)
 	assert_non_null(strstr(e.text, "not a plain file"));
 }
 
+static void
+an_empty_name_is_no_default(void **state)
+{
+	struct state st;
+	struct err e;
+
+	(void)state;
+	setenv("MUSTER_STATE", root, 1);
+	assert_string_equal(state_dir(NULL), root);
+	setenv("MUSTER_STATE", "", 1);
+	assert_string_equal(state_dir(NULL), STATE_DEFAULT_DIR);
+	unsetenv("MUSTER_STATE");
+	assert_int_equal(state_open(&st, state_dir(""), &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+	assert_int_equal(state_create(&st, state_dir(""), &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+}
+
+static void
+what_killed_writers_left_is_removed(void **state)
+{
+	struct io_replacement dead, alive;
+	char path[PATH_MAX];
+	struct state st;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(state_create(&st, below("swept"), &e), 0);
+	state_path(&st, STATE_NODE_KEY, path);
+	assert_int_equal(io_replace_begin(&dead, path, &e), 0);
+	io_close(&dead.fd); /* as its death would */
+	assert_int_equal(io_replace_begin(&alive, path, &e), 0);
+	assert_int_equal(io_write_file(below("swept/.muster"), "x", 1, 0600,
+			     &e),
+	    0);
+	assert_int_equal(state_open(&st, below("swept"), &e), 0);
+	assert_int_equal(access(dead.tmp, F_OK), -1);
+	assert_int_equal(access(below("swept/.muster"), F_OK), 0);
+	assert_int_equal(io_replace_commit(&alive, 0600, &e), 0);
+	assert_true(state_has(&st, STATE_NODE_KEY));
+}
+
 int
 main(void)
 {
@@ -151,6 +194,8 @@ main(void)
 		cmocka_unit_test(a_writable_parent_is_refused),
 		cmocka_unit_test(secrets_must_be_private),
 		cmocka_unit_test(files_are_replaced_whole),
+		cmocka_unit_test(an_empty_name_is_no_default),
+		cmocka_unit_test(what_killed_writers_left_is_removed),
 	};
 
 	return cmocka_run_group_tests_name("state", tests, make_root,
