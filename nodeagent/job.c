@@ -271,6 +271,9 @@ job_stop(struct job *j, enum job_cause cause)
 		return;
 	j->result.cause = cause;
 	feed_close(&j->input);
+	/* What sits at a terminal is used to its end, and deaf to TERM. */
+	if (j->pty)
+		job_signal_all(j, SIGHUP);
 	job_signal_all(j, SIGTERM);
 	/* A stopped process takes TERM only once it goes on. */
 	kill(-j->pid, SIGCONT);
@@ -468,7 +471,7 @@ job_end_if_drained(struct job *j)
 static size_t
 job_signal_all(struct job *j, int sig)
 {
-	if (j->cgroup.path[0] != '\0' && sig != SIGTERM) {
+	if (j->cgroup.path[0] != '\0' && (sig == SIGKILL || sig == 0)) {
 		if (sig == SIGKILL)
 			cgroup_kill(&j->cgroup);
 		return cgroup_is_empty(&j->cgroup) ? 0 : 1;

@@ -144,8 +144,10 @@ check(struct joining *j, struct err *e)
 	preflight_token(p, &j->token);
 	preflight_state(p, state_dir(o->state), &j->state);
 	preflight_name(p, o->name, j->hostname);
-	if (j->state.dir[0] != '\0')
+	if (j->state.dir[0] != '\0') {
+		preflight_cluster(p, &j->state, &j->token);
 		preflight_port(p, &j->state, o->address);
+	}
 	preflight_master(p, &j->token);
 	return preflight_result(p, e);
 }

@@ -33,7 +33,7 @@ struct master {
 	struct tell *tell;
 	struct event *look, *save;
 	bool failing; /* said so already */
-	size_t n_sights;
+	size_t n_sights, n_unsaved;
 	struct sight *sights;
 };
 
@@ -187,6 +187,7 @@ master_saw(struct master *m, const char *name, int64_t skew_ms,
 	s->seen.skew_ms = skew_ms;
 	snprintf(s->seen.version, sizeof(s->seen.version), "%s", version);
 	s->saved = false;
+	m->n_unsaved++;
 }
 
 json_t *
@@ -257,30 +258,28 @@ look_due(evutil_socket_t fd, short what, void *arg)
 	m->failing = true;
 }
 
-/* What was seen is worth little: it is written now and then, and no change
- * of the registry. */
+/* What was seen is worth little: it is written now and then, all at once. */
 static void
 save_due(evutil_socket_t fd, short what, void *arg)
 {
 	struct master *m = arg;
 	struct err e;
+	int rv = 0;
 
 	(void)fd;
 	(void)what;
-	/* One transaction: each waits for the disk, on the loop. */
-	if (registry_begin_note(m->registry, &e) == -1) {
+	if (m->n_unsaved == 0 || registry_begin_note(m->registry, &e) == -1)
+		return;
+	for (size_t i = 0; i < m->n_sights && rv == 0; i++)
+		if (!m->sights[i].saved)
+			rv = nodes_saw(m->registry, &m->sights[i].seen, &e);
+	if (registry_end(m->registry, rv, &e) == -1) {
 		log_debug("%s", e.text);
 		return;
 	}
-	for (size_t i = 0; i < m->n_sights; i++) {
-		if (m->sights[i].saved)
-			continue;
+	for (size_t i = 0; i < m->n_sights; i++)
 		m->sights[i].saved = true;
-		if (nodes_saw(m->registry, &m->sights[i].seen, &e) == -1)
-			log_debug("%s", e.text);
-	}
-	if (registry_end(m->registry, 0, &e) == -1)
-		log_debug("%s", e.text);
+	m->n_unsaved = 0;
 }
 
 static struct sight *

@@ -18,11 +18,14 @@
 #include "common/base/io.h"
 #include "common/base/name.h"
 #include "common/base/text.h"
+#include "common/net/authority.h"
 #include "common/net/proto.h"
+#include "common/registry/roster.h"
 
 #define CONNECT_MS   3000
 #define SKEW_WARN_MS 2000
 
+static int has_key(const struct node *, void *key);
 static int try_write(const struct state *, struct err *);
 static bool agent_runs(const struct state *);
 static int try_bind(const struct addr *, struct err *);
@@ -84,6 +87,39 @@ preflight_state(struct preflight *p, const char *dir, struct state *state)
 		preflight_fail(p, &e);
 	else
 		preflight_ok("state directory %s", state->dir);
+}
+
+void
+preflight_cluster(struct preflight *p, const struct state *state,
+    const struct token *t)
+{
+	uint8_t authority[KEY_SIZE];
+	char path[PATH_MAX];
+	struct roster *roster;
+	struct err e, known;
+
+	if (state_has(state, STATE_REGISTRY)) {
+		err_set(&e, ERR_CONFLICT,
+		    "%s holds the registry of a cluster: a master does not "
+		    "join (choose another place with --state)",
+		    state->dir);
+		preflight_fail(p, &e);
+		return;
+	}
+	/* What cannot be read is no cluster's, and is replaced. */
+	if (authority_load_public(state, authority, &known) == -1 ||
+	    (roster = roster_open(state_path(state, STATE_ROSTER, path),
+		 authority, &known)) == NULL)
+		return;
+	if (roster_each_node(roster, has_key, (void *)(uintptr_t)t->master_key,
+		&known) == 0) {
+		err_set(&e, ERR_CONFLICT,
+		    "%s belongs to a node of the cluster %s, which knows no "
+		    "such master (to leave that cluster remove the directory)",
+		    state->dir, roster_cluster_name(roster));
+		preflight_fail(p, &e);
+	}
+	roster_close(roster);
 }
 
 void
@@ -181,6 +217,12 @@ preflight_result(const struct preflight *p, struct err *e)
 	    "join: %zu check%s failed (above); nothing was changed on the "
 	    "master",
 	    p->n_failed, p->n_failed == 1 ? "" : "s");
+}
+
+static int
+has_key(const struct node *n, void *key)
+{
+	return n->has_key && memcmp(n->key, key, KEY_SIZE) == 0;
 }
 
 static int

@@ -27,6 +27,9 @@ void preflight_fail(struct preflight *, const struct err *);
 void preflight_token(struct preflight *, const struct token *);
 /* Makes the directory if need be, and opens it. */
 void preflight_state(struct preflight *, const char *dir, struct state *);
+/* That the directory does not belong to a master or to another cluster. */
+void preflight_cluster(struct preflight *, const struct state *,
+    const struct token *);
 void preflight_name(struct preflight *, const char *name, const char *hostname);
 /* Whether the agent will be able to listen; address NULL: any, default
  * port. */

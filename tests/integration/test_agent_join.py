@@ -286,3 +286,26 @@ def test_it_follows_its_registered_address(cluster):
         node.proc.send_signal(signal.SIGHUP)
         muster.wait_for(lambda: f"serving on {at} from now on" in node.text)
         assert answer(cluster, "n1", {"verb": "ping"})
+
+
+def test_a_master_does_not_join(cluster):
+    token = cluster.token("--role", "storage")
+    before = (cluster.master.state / "node.cert").read_bytes()
+    got = agent("--state", cluster.master.state, "join", token, status=2)
+    assert "holds the registry" in got.stdout
+    assert (cluster.master.state / "node.cert").read_bytes() == before
+
+
+def test_a_node_of_another_cluster(cluster, tmp_path):
+    (tmp_path / "other").mkdir(mode=0o700)
+    other = muster.Cluster(tmp_path / "other")
+    try:
+        other.init()
+        node = other.join(other.token("--role", "storage"), "n1",
+                          start=False)
+        token = cluster.token("--role", "storage")
+        got = agent("--state", node.state, "join", token, "--address",
+                    node.address, status=2)
+        assert "belongs to a node of the cluster test" in got.stdout
+    finally:
+        assert other.close() == []
