@@ -14,7 +14,7 @@
 
 #include "common/base/io.h"
 
-#define RETRY_BURST 10	 /* retries a quiet worker has in hand */
+#define RETRY_BURST 1000 /* what one dying node may have in hand */
 #define SLOW_MIN    10	 /* percent of the weight at the start */
 #define NODES_MAX   1024 /* of a role that are looked at */
 
@@ -394,7 +394,8 @@ balance_end(struct balance *b, const struct snapshot *snap, uint32_t role,
 }
 
 /* Each request earns its percentage, up to a burst; a retry costs a whole
- * one.  So a failing role cannot be drowned by retries. */
+ * one.  So a failing role cannot be drowned by retries; but all that a node
+ * had in hand when it died can go to another. */
 void
 balance_request(struct balance *b, const struct snapshot *snap)
 {

@@ -9,6 +9,7 @@
 #include "proxyd/http/exchange.h"
 
 #define LINGER_BYTES  (256U << 10)
+#define TURN_REQUESTS 64 /* answered in a row before others have their turn */
 #define DRAIN_IDLE_MS 3000 /* whoever just got an answer may ask again */
 
 static void client_ready(int fd, short what, void *);
@@ -91,9 +92,13 @@ client_ready(int fd, short what, void *arg)
 void
 client_run(struct client *c)
 {
-	for (;;) {
+	for (int turn = 0;;) {
 		switch (c->state) {
 		case CLIENT_READING:
+			if (turn++ == TURN_REQUESTS) {
+				sock_again(&c->s);
+				return;
+			}
 			if (!read_head(c))
 				return;
 			break;

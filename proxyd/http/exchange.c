@@ -22,6 +22,7 @@ static void sweep_request(struct exchange *);
 static void sweep_response(struct exchange *);
 static void sweep_tunnel(struct exchange *);
 static void sweep_reply(struct exchange *);
+static void watch_client(struct exchange *);
 static void run_request(struct exchange *);
 static void run_response(struct exchange *);
 static void run_nothing(struct exchange *);
@@ -38,7 +39,7 @@ static const struct {
 	    run_nothing, run_nothing },
 	[X_QUEUED] = { "queued",
 	    TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) | TO(X_DONE),
-	    run_nothing, sweep_queued },
+	    watch_client, sweep_queued },
 	[X_CONNECT] = { "connect",
 	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
 		TO(X_DONE),
@@ -147,19 +148,16 @@ run_nothing(struct exchange *x)
 
 /* A client that is waiting for its response can only send the next request
  * or go away.  A FIN is no reason to stop: it may still read. */
-static bool
-client_is_gone(struct exchange *x)
+static void
+watch_client(struct exchange *x)
 {
 	struct sock *s = &x->client->s;
 	char byte;
 
-	if (!s->readable || s->closed || x->up.state != FLOW_DONE)
-		return false;
-	if (recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != -1 ||
-	    errno == EAGAIN)
-		return false;
-	exchange_abandon(x, WHY_CLIENT_GONE);
-	return true;
+	if (s->readable && !s->closed &&
+	    recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 &&
+	    errno != EAGAIN)
+		exchange_abandon(x, WHY_CLIENT_GONE);
 }
 
 static void
@@ -169,8 +167,8 @@ run_request(struct exchange *x)
 	if (x->state == X_REQUEST &&
 	    (x->node->s.readable || x->node->in != NULL))
 		exchange_read_response(x);
-	if (x->state == X_REQUEST)
-		client_is_gone(x);
+	if (x->state == X_REQUEST && x->up.state == FLOW_DONE)
+		watch_client(x);
 }
 
 static void
@@ -211,6 +209,13 @@ sweep_connect(struct exchange *x)
 		exchange_node_failed(x, WHY_CONNECT_TIMEOUT);
 }
 
+/* Whether the client rightly sends nothing before the node has said 100. */
+static bool
+awaits_word(const struct exchange *x)
+{
+	return x->req.expect && x->interims == 0 && x->up.bytes == 0;
+}
+
 /* Whether the client keeps the body's rate, where it is the one waited for.
  * Measured in windows: what a slow node cost is not held against it. */
 static bool
@@ -221,8 +226,6 @@ too_slow(struct exchange *x)
 	uint64_t got = x->up.bytes - x->rate_bytes;
 	bool slow;
 
-	if (x->req.expect && x->interims == 0 && x->up.bytes == 0)
-		return false; /* waits for the node's word, rightly */
 	if (age < s->body_grace_ms)
 		return false;
 	slow = got * 1000 < (uint64_t)s->body_rate * (uint64_t)age;
@@ -239,11 +242,11 @@ sweep_request(struct exchange *x)
 	if (x->up.state != FLOW_DONE && flow_pending(&x->up)) {
 		x->rate_ms = x->e->now_ms;
 		x->rate_bytes = x->up.bytes;
-	} else if (x->up.state != FLOW_DONE) {
+	} else if (x->up.state != FLOW_DONE && !awaits_word(x)) {
 		if (too_slow(x))
 			exchange_reply(x, WHY_TOO_SLOW);
 		return;
-	} else {
+	} else if (x->up.state == FLOW_DONE) {
 		client_shrink(x->client);
 	}
 	if (passed(x, x->progress_ms, limit_ms))

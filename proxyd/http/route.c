@@ -158,6 +158,11 @@ exchange_reply(struct exchange *x, enum why why)
 	char extra[80] = "";
 	size_t size;
 
+	/* Behind half an interim response no answer would be understood. */
+	if (flow_pending(&x->down)) {
+		exchange_abandon(x, why);
+		return;
+	}
 	if (x->state == X_QUEUED)
 		exchange_leave_queue(x);
 	r.page = page_of(x, why, r.status);

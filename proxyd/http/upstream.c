@@ -277,6 +277,8 @@ send_request(struct exchange *x)
 	assert(size > 0); /* FORWARD_MAX is more than any accepted head */
 	sb_add(&x->target->total, 1);
 	x->sent_us = e->now_us;
+	x->node_us = -1; /* whatever an earlier attempt came to */
+	x->broken_up = false;
 	x->rate_ms = e->now_ms;
 	response_init(&x->res);
 	flow_init(&x->up, x->req.body,
@@ -396,11 +398,11 @@ exchange_node_failed(struct exchange *x, enum why why)
 	bool again = may_resend(x) && why != WHY_NODE_TIMEOUT;
 	bool sent = x->state == X_REQUEST;
 
-	sb_add(&x->target->retried, again);
 	exchange_release(x, stale ? BALANCE_NEUTRAL : BALANCE_FAILED, why,
 	    false);
 	x->why = why;
-	if (again && !balance_retry(x->e->balance)) {
+	/* What was never sent adds no load, so it costs nothing. */
+	if (again && sent && !balance_retry(x->e->balance)) {
 		again = false;
 		x->why = WHY_RETRY_BUDGET;
 	}
@@ -408,6 +410,7 @@ exchange_node_failed(struct exchange *x, enum why why)
 		exchange_reply(x, x->why);
 		return;
 	}
+	sb_add(&x->target->retried, 1);
 	engine_count(&x->e->row->retries);
 	x->resent = x->resent || sent;
 	if (stale) {

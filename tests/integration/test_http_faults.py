@@ -1,0 +1,113 @@
+"""Nodes and clients that fail while others are served: what could be served
+is served, and nobody is waited for without end."""
+
+import json
+import threading
+import urllib.request
+
+import pytest
+
+import muster
+import proxy as px
+
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+SETTINGS = {"proxy.response_timeout": "2s"}
+
+
+@pytest.fixture(scope="module")
+def shared_pair(tmp_path_factory):
+    p = px.Proxy(tmp_path_factory.mktemp("faults"), origins=2,
+                 settings=SETTINGS)
+    yield p
+    wrong = p.close()
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+@pytest.fixture
+def pair(shared_pair):
+    """A proxy before two origins."""
+    shared_pair.reset()
+    yield shared_pair
+    for origin in shared_pair.origins:
+        origin.drop()
+
+
+def n_requests(proxy):
+    return sum(len(o.requests) for o in proxy.origins)
+
+
+def ask(proxy, request=GET):
+    s = proxy.connect()
+    s.sendall(request)
+    return s
+
+
+def test_all_that_a_dying_node_had_in_hand_is_served(pair):
+    die = threading.Event()
+
+    def doomed(sock, head, body):
+        die.wait(muster.PATIENCE_S)
+        px.reset(sock)
+        return False
+
+    pair.origins[0].script = doomed
+    clients = [ask(pair) for _ in range(100)]
+    muster.wait_for(lambda: n_requests(pair) == 100, what="the requests")
+    assert len(pair.origins[0].requests) > 20
+    die.set()
+    for s in clients:
+        with s:
+            assert s.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+def test_an_expectation_does_not_wait_for_ever(pair):
+    """The client waits for the node's 100, the node for the body."""
+    request = (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+               b"Expect: 100-continue\r\n\r\n")
+    with ask(pair, request) as s:
+        data, _ = px.read_all(s)
+    assert px.statuses(data) == [504]
+
+
+def test_a_client_that_is_gone_does_not_wait_in_the_queue(tmp_path):
+    proxy = px.Proxy(tmp_path, role=("--maxconn", "1"))
+    go = threading.Event()
+
+    def later(sock, head, body):
+        go.wait(muster.PATIENCE_S)
+        sock.sendall(px.OK)
+
+    def queued():
+        url = f"http://{proxy.address}:7480/status.json"
+        with urllib.request.urlopen(url) as status:
+            return json.load(status)["workers"][0]["queued"]
+
+    try:
+        proxy.origin.script = later
+        with ask(proxy) as first:
+            muster.wait_for(lambda: n_requests(proxy) == 1)
+            gone = ask(proxy)
+            muster.wait_for(lambda: queued() == 1)
+            px.reset(gone)
+            muster.wait_for(lambda: queued() == 0)
+            go.set()
+            assert first.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert n_requests(proxy) == 1
+    finally:
+        go.set()
+        assert not proxy.close()
+
+
+def test_a_long_pipeline_of_local_answers(pair):
+    """Longer than one client's turn."""
+    n = 1000
+    request = b"OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n"
+    with pair.connect() as s:
+        threading.Thread(target=s.sendall, args=(
+            request * n + GET.replace(b"\r\n\r\n",
+                                      b"\r\nConnection: close\r\n\r\n"),),
+            daemon=True).start()
+        data, end = px.read_all(s)
+    assert px.statuses(data) == [200] * (n + 1)
+    assert (n_requests(pair), end) == (1, "fin")
