@@ -3,8 +3,11 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "common/base/io.h"
 #include "proxyd/http/writer.h"
 
 /* Bytes one value may take in a line, escaped; twelve of them and what is
@@ -190,4 +193,28 @@ access_log_format(char *out, size_t room, enum snap_log_format format,
 	}
 	PUT(&w, "\n");
 	return writer_size(&w);
+}
+
+struct access_log_entry *
+access_log_keep(const struct access_log_entry *from)
+{
+	struct access_log_entry *to;
+	size_t size = sizeof(*to);
+	char *at;
+
+	for (size_t i = 0; i < nitems(from->texts); i++)
+		size += from->texts[i].len;
+	if ((to = malloc(size)) == NULL)
+		return NULL;
+	*to = *from;
+	at = (char *)(to + 1);
+	for (size_t i = 0; i < nitems(to->texts); i++) {
+		struct log_text *t = &to->texts[i];
+
+		if (t->len > 0)
+			memcpy(at, t->at, t->len);
+		t->at = at;
+		at += t->len;
+	}
+	return to;
 }

@@ -20,8 +20,14 @@ struct log_text {
 };
 
 struct access_log_entry {
-	struct log_text client, host, site, method, target, version;
-	struct log_text referer, agent, request_id, node;
+	union {
+		struct {
+			struct log_text client, host, site, method, target;
+			struct log_text version, referer, agent, request_id;
+			struct log_text node;
+		};
+		struct log_text texts[10]; /* the same */
+	};
 	int status;
 	enum why why;
 	uint64_t bytes_in, bytes_out; /* body bytes from and to the client */
@@ -34,5 +40,8 @@ struct access_log_entry {
  * Returns its size (0: the format is off). */
 size_t access_log_format(char *out, size_t room, enum snap_log_format,
     const struct access_log_entry *);
+
+/* A copy with its texts, in one piece, to be freed; NULL: no memory. */
+struct access_log_entry *access_log_keep(const struct access_log_entry *);
 
 #endif

@@ -7,9 +7,10 @@
 
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/tunnel.h"
 
 #define LINGER_BYTES  (256U << 10)
-#define TURN_REQUESTS 64 /* answered in a row before others have their turn */
+#define TURN_REQUESTS 64   /* answered in a row before others have their turn */
 #define DRAIN_IDLE_MS 3000 /* whoever just got an answer may ask again */
 
 static void client_ready(int fd, short what, void *);
@@ -107,6 +108,9 @@ client_run(struct client *c)
 			if (c->state == CLIENT_BUSY)
 				return;
 			break;
+		case CLIENT_TUNNEL:
+			tunnel_run(c->tunnel);
+			return;
 		case CLIENT_LINGER:
 			linger(c);
 			return;
@@ -254,6 +258,25 @@ client_next(struct client *c, enum client_next next, uint32_t used)
 	c->since_ms = c->e->now_ms;
 }
 
+void
+client_tunnel(struct client *c, struct tunnel *t)
+{
+	c->x = NULL;
+	c->tunnel = t;
+	c->state = CLIENT_TUNNEL;
+}
+
+void
+client_cut(struct client *c, enum why why)
+{
+	if (c->state == CLIENT_TUNNEL)
+		tunnel_cut(c->tunnel, why);
+	else if (c->x != NULL)
+		exchange_abandon(c->x, why);
+	else
+		client_close(c);
+}
+
 static void
 linger(struct client *c)
 {
@@ -299,6 +322,9 @@ client_sweep(struct client *c)
 	case CLIENT_BUSY:
 		exchange_sweep(c->x);
 		client_run(c);
+		break;
+	case CLIENT_TUNNEL:
+		tunnel_sweep(c->tunnel);
 		break;
 	case CLIENT_LINGER:
 		if (age >= s->linger_ms)

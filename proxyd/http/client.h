@@ -10,13 +10,16 @@
 #include "common/base/addr.h"
 #include "proxyd/http/buf.h"
 #include "proxyd/http/sock.h"
+#include "proxyd/process/why.h"
 
 struct engine;
 struct exchange;
+struct tunnel;
 
 enum client_state {
 	CLIENT_READING, /* idle, or part of a head is there */
 	CLIENT_BUSY,	/* an exchange is under way */
+	CLIENT_TUNNEL,	/* no HTTP any more */
 	CLIENT_LINGER,	/* we said our last; what still comes is dropped */
 	CLIENT_DEAD,	/* closed; freed after the callback */
 };
@@ -24,11 +27,12 @@ enum client_state {
 struct client {
 	struct sock s;
 	struct engine *e;
-	struct client *next; /* among the dead or free */
-	struct exchange *x;  /* NULL: not one byte of a request yet */
-	struct buf *in;	     /* what was read; NULL: nothing */
-	int64_t since_ms;    /* of this state; of a head's first byte */
-	uint32_t index;	     /* in engine.clients */
+	struct client *next;   /* among the dead or free */
+	struct exchange *x;    /* NULL: not one byte of a request yet */
+	struct tunnel *tunnel; /* while CLIENT_TUNNEL */
+	struct buf *in;	       /* what was read; NULL: nothing */
+	int64_t since_ms;      /* of this state; of a head's first byte */
+	uint32_t index;	       /* in engine.clients */
 	uint32_t n_requests;
 	uint32_t lingered; /* bytes dropped */
 	uint8_t state;	   /* enum client_state */
@@ -51,6 +55,12 @@ enum client_next {
 
 /* The exchange is over; `used` bytes of `in` belonged to it. */
 void client_next(struct client *, enum client_next, uint32_t used);
+
+/* The exchange is over; from now on only bytes are moved. */
+void client_tunnel(struct client *, struct tunnel *);
+
+/* Ends whatever it is doing, at once. */
+void client_cut(struct client *, enum why);
 
 /* Time has passed. */
 void client_sweep(struct client *);

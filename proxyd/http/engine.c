@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "common/base/clock.h"
+#include "proxyd/http/access_log.h"
 #include "proxyd/http/client.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
@@ -119,14 +120,8 @@ engine_free(struct engine *e)
 		return;
 	e->idle_cb = NULL;
 	engine_unlisten(e);
-	while (e->n_clients > 0) {
-		struct client *c = e->clients[e->n_clients - 1];
-
-		if (c->x != NULL)
-			exchange_abandon(c->x, WHY_DRAINING);
-		else
-			client_close(c);
-	}
+	while (e->n_clients > 0)
+		client_cut(e->clients[e->n_clients - 1], WHY_DRAINING);
 	if (e->pools != NULL)
 		node_conn_sweep(e, true);
 	engine_leave(e);
@@ -226,6 +221,23 @@ engine_random(struct engine *e)
 	a ^= a << 23;
 	e->random[1] = a ^ b ^ a >> 18 ^ b >> 5;
 	return e->random[1] + b;
+}
+
+void
+engine_log(struct engine *e, const struct access_log_entry *entry)
+{
+	enum snap_log_format format =
+	    (enum snap_log_format)e->snap->head->settings.log_format;
+	char *room;
+
+	if (e->log == NULL || format == SNAP_LOG_OFF)
+		return;
+	if ((room = log_ring_room(e->log, LOG_LINE_MAX)) == NULL) {
+		engine_count(&e->row->log_dropped);
+		return;
+	}
+	log_ring_put(e->log,
+	    access_log_format(room, LOG_LINE_MAX, format, entry));
 }
 
 struct queue *
@@ -363,14 +375,8 @@ check_idle(struct engine *e)
 
 	if (!e->draining)
 		return;
-	while (e->now_ms >= e->drain_ms && e->n_clients > 0) {
-		struct client *c = e->clients[e->n_clients - 1];
-
-		if (c->x != NULL)
-			exchange_abandon(c->x, WHY_DRAINING);
-		else
-			client_close(c);
-	}
+	while (e->now_ms >= e->drain_ms && e->n_clients > 0)
+		client_cut(e->clients[e->n_clients - 1], WHY_DRAINING);
 	if (!engine_idle(e) || cb == NULL)
 		return;
 	e->idle_cb = NULL; /* once */

@@ -15,6 +15,7 @@
 #include "proxyd/http/forward.h"
 #include "proxyd/http/pipe.h"
 
+struct access_log_entry;
 struct client;
 struct exchange;
 struct node_conn;
@@ -49,6 +50,7 @@ struct engine {
 
 	struct client **clients; /* all of them, in no order */
 	uint32_t n_clients, room, sweep_at;
+	uint32_t n_tunnels; /* of the clients */
 	struct client *dead_clients, *free_clients;
 
 	struct node_pool *pools;	    /* by target row */
@@ -84,6 +86,9 @@ uint64_t engine_random(struct engine *);
 
 /* Wall time of now, in ms. */
 int64_t engine_wall_ms(const struct engine *);
+
+/* Writes a line into the access log, if there is one. */
+void engine_log(struct engine *, const struct access_log_entry *);
 
 /* Descriptors are free again, or clients fewer. */
 void engine_resume(struct engine *);

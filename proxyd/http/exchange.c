@@ -20,7 +20,6 @@ static void sweep_queued(struct exchange *);
 static void sweep_connect(struct exchange *);
 static void sweep_request(struct exchange *);
 static void sweep_response(struct exchange *);
-static void sweep_tunnel(struct exchange *);
 static void sweep_reply(struct exchange *);
 static void watch_client(struct exchange *);
 static void run_request(struct exchange *);
@@ -47,11 +46,9 @@ static const struct {
 	/* A request that may be sent again goes back to the choice of nodes. */
 	[X_REQUEST] = { "request",
 	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_RESPONSE) |
-		TO(X_TUNNEL) | TO(X_REPLY) | TO(X_DONE),
+		TO(X_REPLY) | TO(X_DONE),
 	    run_request, sweep_request },
 	[X_RESPONSE] = { "response", TO(X_DONE), run_response, sweep_response },
-	[X_TUNNEL] = { "tunnel", TO(X_DONE), exchange_run_tunnel,
-	    sweep_tunnel },
 	[X_REPLY] = { "reply", TO(X_DONE), exchange_reply_run, sweep_reply },
 	[X_DONE] = { "done", 0, run_nothing, run_nothing },
 };
@@ -268,16 +265,6 @@ sweep_response(struct exchange *x)
 		exchange_release(x, BALANCE_FAILED, WHY_NODE_TIMEOUT, false);
 		exchange_abandon(x, WHY_NODE_TIMEOUT);
 	}
-}
-
-static void
-sweep_tunnel(struct exchange *x)
-{
-	bool half = x->up.state == FLOW_DONE || x->down.state == FLOW_DONE;
-
-	if (passed(x, x->progress_ms,
-		half ? settings(x)->linger_ms : settings(x)->tunnel_ms))
-		exchange_finish(x, CLIENT_ABORT);
 }
 
 static void

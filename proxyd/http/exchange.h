@@ -27,11 +27,12 @@ enum exchange_state {
 	X_CONNECT,  /* waits for a connection to one */
 	X_REQUEST,  /* request on its way, no response yet */
 	X_RESPONSE, /* response on its way */
-	X_TUNNEL,   /* no HTTP any more */
 	X_REPLY,    /* our own answer on its way */
 	X_DONE,
 	X_STATES
 };
+
+struct access_log_entry;
 
 struct exchange {
 	struct exchange *next; /* among the free */
@@ -128,7 +129,6 @@ void exchange_leave_queue(struct exchange *);
 /* --- respond.c */
 void exchange_read_response(struct exchange *);
 void exchange_run_down(struct exchange *);
-void exchange_run_tunnel(struct exchange *);
 
 /* --- finish.c */
 
@@ -136,6 +136,11 @@ void exchange_run_tunnel(struct exchange *);
 void exchange_finish(struct exchange *, enum client_next);
 /* Gives everything back without a word. */
 void exchange_free(struct exchange *);
+/* The end of one that goes on as a tunnel: counts, and gives back what the
+ * tunnel did not take. */
+void exchange_became_tunnel(struct exchange *);
+/* What its line in the access log will say, to be freed; NULL: no log. */
+struct access_log_entry *exchange_log_entry(struct exchange *);
 
 /* Where the request's head stands. */
 const char *exchange_base(const struct exchange *);

@@ -13,27 +13,55 @@
 
 static void count(struct exchange *);
 static void count_account(struct exchange *, uint32_t row);
-static void log_line(struct exchange *);
+static void fill_entry(struct exchange *, struct access_log_entry *);
 static void take_rest(struct exchange *);
+
+static bool
+logs(const struct exchange *x)
+{
+	return x->e->log != NULL &&
+	    x->e->snap->head->settings.log_format != SNAP_LOG_OFF;
+}
 
 void
 exchange_finish(struct exchange *x, enum client_next next)
 {
 	struct client *c = x->client;
+	struct access_log_entry entry;
 	uint32_t used;
 
 	if (x->state == X_QUEUED)
 		exchange_leave_queue(x);
 	exchange_release(x, BALANCE_NEUTRAL, x->why, false);
 	count(x);
-	if (x->e->log != NULL &&
-	    x->snap->head->settings.log_format != SNAP_LOG_OFF)
-		log_line(x);
+	if (logs(x)) {
+		fill_entry(x, &entry);
+		engine_log(x->e, &entry);
+	}
 	if (next == CLIENT_KEEP)
 		take_rest(x);
 	used = x->in_used;
 	exchange_free(x);
 	client_next(c, next, used);
+}
+
+void
+exchange_became_tunnel(struct exchange *x)
+{
+	exchange_release(x, BALANCE_OK, WHY_NONE, false);
+	count(x);
+	exchange_free(x);
+}
+
+struct access_log_entry *
+exchange_log_entry(struct exchange *x)
+{
+	struct access_log_entry entry;
+
+	if (!logs(x))
+		return NULL;
+	fill_entry(x, &entry);
+	return access_log_keep(&entry);
 }
 
 void
@@ -132,11 +160,12 @@ snap_text(const struct exchange *x, struct snap_text t)
 }
 
 static void
-log_line(struct exchange *x)
+fill_entry(struct exchange *x, struct access_log_entry *out)
 {
 	struct engine *e = x->e;
 	const char *base = x->client->in == NULL ? "" : exchange_base(x);
-	struct access_log_entry entry = {
+
+	*out = (struct access_log_entry){
 		.client = { x->client_ip, strlen(x->client_ip) },
 		.host = { x->req.host, x->req.host_len },
 		.method = span_text(base, x->req.method_name),
@@ -155,19 +184,9 @@ log_line(struct exchange *x)
 		.node_us = x->node_us,
 		.attempts = x->attempts,
 	};
-	char *room;
-
-	entry.wall_ms = engine_wall_ms(e) - entry.total_us / 1000;
+	out->wall_ms = engine_wall_ms(e) - out->total_us / 1000;
 	if (x->site != NULL)
-		entry.site = snap_text(x, x->site->name);
+		out->site = snap_text(x, x->site->name);
 	if (x->snap_node != NULL)
-		entry.node = snap_text(x, x->snap_node->name);
-	if ((room = log_ring_room(e->log, LOG_LINE_MAX)) == NULL) {
-		engine_count(&e->row->log_dropped);
-		return;
-	}
-	log_ring_put(e->log,
-	    access_log_format(room, LOG_LINE_MAX,
-		(enum snap_log_format)x->snap->head->settings.log_format,
-		&entry));
+		out->node = snap_text(x, x->snap_node->name);
 }

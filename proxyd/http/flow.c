@@ -233,7 +233,7 @@ splice_some(struct flow *f, struct sock *src)
 static enum flow_result
 source_ended(struct flow *f, struct flow_tools *t)
 {
-	if (f->in != FRAMING_CLOSE && f->in != FRAMING_TUNNEL)
+	if (f->in != FRAMING_CLOSE)
 		return FLOW_CUT;
 	f->state = FLOW_ENDED;
 	if (f->out != FLOW_CHUNKS)

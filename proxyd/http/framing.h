@@ -16,8 +16,7 @@ enum framing {
 	FRAMING_NONE,	/* no body */
 	FRAMING_LENGTH, /* so many bytes */
 	FRAMING_CHUNKED,
-	FRAMING_CLOSE,	/* until the connection ends; responses only */
-	FRAMING_TUNNEL, /* no message any more */
+	FRAMING_CLOSE, /* until the connection ends; responses only */
 };
 
 struct body_framing {

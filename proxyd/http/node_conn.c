@@ -9,7 +9,6 @@
 
 #include "proxyd/http/client.h"
 #include "proxyd/http/engine_parts.h"
-#include "proxyd/http/exchange.h"
 
 static struct node_conn *take_idle(struct engine *, const struct snap_node *,
     bool careful);
@@ -18,8 +17,8 @@ static void node_ready(int fd, short what, void *);
 static bool alive(struct node_conn *);
 
 struct node_conn *
-node_conn_get(struct engine *e, const struct snap_node *node,
-    struct exchange *x, bool fresh, bool careful)
+node_conn_get(struct engine *e, const struct snap_node *node, struct client *c,
+    bool fresh, bool careful)
 {
 	struct node_conn *n = NULL;
 
@@ -28,7 +27,7 @@ node_conn_get(struct engine *e, const struct snap_node *node,
 	if (n == NULL)
 		n = connect_new(e, node);
 	if (n != NULL)
-		n->x = x;
+		n->client = c;
 	return n;
 }
 
@@ -162,7 +161,7 @@ node_conn_put(struct node_conn *n)
 	if (e->n_idle >= max)
 		node_conn_drop(TAILQ_FIRST(&e->idle_nodes));
 	buf_give(&e->bufs, &n->in);
-	n->x = NULL;
+	n->client = NULL;
 	n->state = NODE_IDLE;
 	n->since_ms = e->now_ms;
 	LIST_INSERT_HEAD(&e->pools[n->target], n, in_pool);
@@ -180,7 +179,7 @@ node_conn_drop(struct node_conn *n)
 	if (n->state == NODE_IDLE)
 		leave_pool(n);
 	n->state = NODE_DEAD;
-	n->x = NULL;
+	n->client = NULL;
 	buf_give(&e->bufs, &n->in);
 	sock_close(&n->s);
 	n->next = e->dead_nodes;
@@ -210,8 +209,8 @@ node_ready(int fd, short what, void *arg)
 	(void)fd;
 	engine_enter(e);
 	sock_event(&n->s, what);
-	if (n->x != NULL)
-		client_run(n->x->client);
+	if (n->client != NULL)
+		client_run(n->client);
 	else if (n->s.readable)
 		node_conn_drop(n); /* a FIN, or bytes nobody asked for */
 	engine_leave(e);

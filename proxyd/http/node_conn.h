@@ -15,8 +15,8 @@
 #include "proxyd/http/buf.h"
 #include "proxyd/http/sock.h"
 
+struct client;
 struct engine;
-struct exchange;
 struct snap_node;
 
 enum node_state { NODE_CONNECTING, NODE_BUSY, NODE_IDLE, NODE_DEAD };
@@ -27,22 +27,22 @@ struct node_conn {
 	struct node_conn *next; /* among the dead or free */
 	LIST_ENTRY(node_conn) in_pool;
 	TAILQ_ENTRY(node_conn) in_idle;
-	struct exchange *x; /* NULL: idle */
-	struct buf *in;	    /* a response head as far as it came */
-	int64_t since_ms;   /* idle since */
-	uint32_t target;    /* row in the scoreboard */
-	uint8_t state;	    /* enum node_state */
-	bool reused;	    /* it has served before */
+	struct client *client; /* NULL: idle */
+	struct buf *in;	       /* a response head as far as it came */
+	int64_t since_ms;      /* idle since */
+	uint32_t target;       /* row in the scoreboard */
+	uint8_t state;	       /* enum node_state */
+	bool reused;	       /* it has served before */
 	struct addr addr;
 };
 
 /*
- * A connection to a node for an exchange: an idle one (NODE_BUSY) unless
+ * A connection to a node for a client: an idle one (NODE_BUSY) unless
  * `fresh`, else a new one (NODE_CONNECTING).  NULL: errno.  `careful` looks
  * once more whether an idle one is alive: for what cannot be sent twice.
  */
 struct node_conn *node_conn_get(struct engine *, const struct snap_node *,
-    struct exchange *, bool fresh, bool careful);
+    struct client *, bool fresh, bool careful);
 
 /* Whether the connect is through: 1, 0 not yet, -1 and errno. */
 int node_conn_connected(struct node_conn *);

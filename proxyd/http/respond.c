@@ -8,6 +8,7 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/node_conn.h"
+#include "proxyd/http/tunnel.h"
 #include "proxyd/http/websocket.h"
 
 #define INTERIMS_MAX 16
@@ -274,7 +275,7 @@ complete(struct exchange *x)
 	exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
 }
 
-/* --- tunnels */
+/* --- upgrades */
 
 /* Whether the node agrees to what the client asked for, and to nothing
  * else. */
@@ -303,81 +304,23 @@ upgrade_right(const struct exchange *x, const char *base)
 		base + accept->value, accept->value_len);
 }
 
-/* From now on bytes are only moved.  What either side sent behind its head
- * is the first of them. */
 static void
 open_tunnel(struct exchange *x)
 {
-	static const struct body_framing tunnel = { FRAMING_TUNNEL, 0 };
 	struct engine *e = x->e;
-	struct buf *in = x->node->in, *from = x->client->in;
+	struct buf *in = x->node->in;
 	struct forward_response fr = {
 		.res = &x->res,
 		.base = in->data + in->start,
 	};
-	enum why why;
+	size_t size;
 
 	if (!upgrade_right(x, fr.base)) {
 		exchange_node_failed(x, WHY_NODE_UPGRADE);
 		return;
 	}
-	flow_init(&x->down, tunnel, FLOW_RAW);
-	flow_head(&x->down, e->scratch,
-	    forward_response(e->scratch, sizeof(e->scratch), &fr));
-	x->down.buf = in;
-	x->node->in = NULL;
-	flow_feed(&x->down, in->data + in->start + x->res.head_len,
-	    buf_len(in) - x->res.head_len, &why);
-	flow_fini(&x->up, &e->tools);
-	flow_init(&x->up, tunnel, FLOW_RAW);
-	flow_feed(&x->up, from->data + from->start + x->req.head_len,
-	    buf_len(from) - x->req.head_len, &why);
-	x->status = 101;
+	size = forward_response(e->scratch, sizeof(e->scratch), &fr);
 	sb_latency(x->target, (uint64_t)x->node_us);
-	exchange_move(x, X_TUNNEL);
-	exchange_run_tunnel(x);
-}
-
-/* Moves one direction; false: the tunnel is over. */
-static bool
-run_half(struct exchange *x, struct flow *f, struct sock *src, struct sock *dst)
-{
-	uint64_t before = f->bytes;
-	size_t pending = f->head_size + f->size;
-	enum why why;
-
-	if (f->state == FLOW_DONE)
-		return true;
-	switch (flow_run(f, &x->e->tools, src, dst, &why)) {
-	case FLOW_WAITS_TURN:
-		sock_again(src);
-		break;
-	case FLOW_FINISHED:
-		sock_shut(dst); /* the other direction may go on */
-		break;
-	case FLOW_WAITS_SRC:
-	case FLOW_WAITS_DST:
-		break;
-	default:
-		return false;
-	}
-	if (f->bytes != before || f->head_size + f->size != pending)
-		x->progress_ms = x->e->now_ms;
-	return true;
-}
-
-void
-exchange_run_tunnel(struct exchange *x)
-{
-	struct sock *client = &x->client->s, *node = &x->node->s;
-
-	if (!run_half(x, &x->down, node, client) ||
-	    !run_half(x, &x->up, client, node)) {
-		exchange_finish(x, CLIENT_ABORT);
-		return;
-	}
-	if (x->up.state == FLOW_DONE && x->down.state == FLOW_DONE) {
-		exchange_release(x, BALANCE_OK, WHY_NONE, false);
-		exchange_finish(x, CLIENT_CLOSE);
-	}
+	if (tunnel_open(x, e->scratch, size) == -1)
+		exchange_reply(x, WHY_NO_MEMORY);
 }

@@ -225,7 +225,7 @@ connect_node(struct exchange *x, uint32_t index)
 	x->ask.tried[x->ask.n_tried++] = index;
 	x->holds_node = true;
 	x->attempts++;
-	x->node = node_conn_get(x->e, x->snap_node, x, x->fresh, careful);
+	x->node = node_conn_get(x->e, x->snap_node, x->client, x->fresh, careful);
 	x->sent_us = x->e->now_us;
 	if (x->node == NULL && (errno == EMFILE || errno == ENFILE)) {
 		engine_pause(x->e);

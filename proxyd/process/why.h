@@ -34,6 +34,7 @@
 	X(LOOP, 508, "loop")                         \
 	X(CLIENT_GONE, 0, "client_gone")             \
 	X(CLIENT_STALLED, 0, "client_stalled")       \
+	X(TUNNEL_IDLE, 0, "tunnel_idle")             \
 	/* The site. */                              \
 	X(NO_SITE, 421, "no_site")                   \
 	X(SITE_DISABLED, 503, "site_disabled")       \
