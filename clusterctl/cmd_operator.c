@@ -67,6 +67,7 @@ static int run_token(struct context *, const void *, int, char **,
 static int run_list(struct context *, const void *, int, char **, struct err *);
 static int run_revoke(struct context *, const void *, int, char **,
     struct err *);
+static bool grants_everything(const struct opt_list *);
 static int until_of(const char *ttl, int64_t *until_s, struct err *);
 static int make_offer(struct context *, const char *name, int64_t ttl_ms,
     struct offer *, struct err *);
@@ -184,7 +185,9 @@ run_set(struct context *cx, const void *opts, int argc, char **argv,
 		return err_set(e, ERR_USAGE,
 		    "operator set: say --grant or --ttl");
 	if (operators_get(r, argv[0], &op, e) == -1 ||
-	    grants_check(r, &o->grants, e) == -1)
+	    grants_check(r, &o->grants, e) == -1 ||
+	    (n > 0 && !grants_everything(&o->grants) &&
+		operators_check_last(r, argv[0], e) == -1))
 		return -1;
 	until_s = op.until_s;
 	if (o->ttl != NULL && until_of(o->ttl, &until_s, e) == -1)
@@ -240,10 +243,20 @@ run_revoke(struct context *cx, const void *opts, int argc, char **argv,
 {
 	(void)opts;
 	(void)argc;
-	if (operators_revoke(context_registry(cx), argv[0], e) == -1)
+	if (operators_check_last(context_registry(cx), argv[0], e) == -1 ||
+	    operators_revoke(context_registry(cx), argv[0], e) == -1)
 		return -1;
 	report_done(cx, "Operator %s is revoked.", argv[0]);
 	return tell_everybody(cx);
+}
+
+static bool
+grants_everything(const struct opt_list *grants)
+{
+	for (size_t i = 0; i < grants->n; i++)
+		if (strcmp(grants->v[i], "*") == 0)
+			return true;
+	return false;
 }
 
 /* "90d" from now, or "never" (0). */

@@ -1,6 +1,8 @@
 /* cmd_operator_join.c: makes this machine's user an operator. */
 #include "clusterctl/command.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,15 +13,28 @@
 #include "clusterctl/output.h"
 #include "clusterctl/upkeep.h"
 #include "common/base/clock.h"
+#include "common/base/io.h"
 #include "common/base/secret.h"
 #include "common/net/authority.h"
 #include "common/net/identity.h"
+
+struct join_opts {
+	bool replace;
+};
+
+static const struct opt join_rows[] = {
+	{ .name = "replace",
+	    .type = OPT_FLAG,
+	    .offset = offsetof(struct join_opts, replace),
+	    .help = "give up the operator's identity that is there" },
+};
 
 static int run_join(struct context *, const void *, int, char **, struct err *);
 static int read_token(char *arg, struct token *, struct err *);
 static int join(struct context *, const struct state *, const struct token *,
     struct err *);
 static int check_unused(const struct state *, struct err *);
+static int give_up(const struct state *, struct err *);
 static int check_authority(const struct state *, const uint8_t *, struct err *);
 static int fetch_roster(struct context *, const struct token *,
     const struct addr *, struct err *);
@@ -33,6 +48,7 @@ const struct command cmd_operator_join = {
 		 "a place of your own:\nexport MUSTER_STATE=~/.muster.  With "
 		 "TOKEN - it is read from stdin.\n",
 	.section = SECTION_REGISTRY,
+	OPTS_OF(join_rows, struct join_opts),
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_join,
@@ -42,15 +58,15 @@ static int
 run_join(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
+	const struct join_opts *o = opts;
 	struct state st;
 	struct token t;
 	int rv = -1;
 
-	(void)opts;
 	(void)argc;
 	if (read_token(argv[0], &t, e) == 0 &&
 	    state_create(&st, context_state_dir(cx), e) == 0 &&
-	    check_unused(&st, e) == 0)
+	    (o->replace ? give_up(&st, e) : check_unused(&st, e)) == 0)
 		rv = join(cx, &st, &t, e);
 	sodium_memzero(&t, sizeof(t));
 	return rv;
@@ -87,8 +103,25 @@ check_unused(const struct state *st, struct err *e)
 		return 0;
 	return err_set(e, ERR_CONFLICT,
 	    "%s has an operator's identity already (choose another place with "
-	    "--state)",
+	    "--state, or give that one up with --replace)",
 	    st->dir);
+}
+
+/* The key goes too, since others may have it; and first, because the
+ * certificate is worth nothing without it. */
+static int
+give_up(const struct state *st, struct err *e)
+{
+	static const enum state_file files[] = { STATE_OPERATOR_KEY,
+		STATE_OPERATOR_CERT };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < nitems(files); i++)
+		if (unlink(state_path(st, files[i], path)) == -1 &&
+		    errno != ENOENT)
+			return err_errno(e, ERR_LOCAL, "cannot remove %s",
+			    path);
+	return 0;
 }
 
 static int

@@ -113,6 +113,25 @@ operators_set(struct registry *r, const char *name, const char *const *grants,
 }
 
 int
+operators_check_last(struct registry *r, const char *name, struct err *e)
+{
+	static const char sql[] =
+	    "SELECT max(name <> ?1) FROM operators, json_each(grants) WHERE "
+	    "value = '*' AND (until_s = 0 OR until_s > ?2) HAVING "
+	    "max(name = ?1)";
+	int64_t other;
+	int rv =
+	    db_int(r, e, &other, sql, TEXT(name), INT(clock_wall_ms() / 1000));
+
+	if (rv == 1 && !other)
+		return err_set(e, ERR_USAGE,
+		    "%s is the only operator who may do everything; add "
+		    "another one first, with --grant '*'",
+		    name);
+	return rv == -1 ? -1 : 0;
+}
+
+int
 operators_revoke(struct registry *r, const char *name, struct err *e)
 {
 	static const char spend[] =

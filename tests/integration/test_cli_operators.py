@@ -61,7 +61,33 @@ def test_a_token_admits_once(cluster):
     r = join(cluster, token, "bob", status=2)
     assert r.stderr == (
         f"clusterctl: {cluster.tmp}/bob has an operator's identity already "
-        "(choose another place with --state)\n")
+        "(choose another place with --state, or give that one up with "
+        "--replace)\n")
+
+
+def test_an_identity_is_replaced(cluster):
+    join(cluster, add(cluster, "bob", "--grant", "status"), "bob")
+    key = (cluster.tmp / "bob" / "operator.key").read_bytes()
+    cluster.ctl("operator", "revoke", "bob")
+    token = add(cluster, "bob", "--grant", "status")
+    r = cluster.ctl("operator", "join", token, "--replace",
+                    state=cluster.tmp / "bob")
+    assert r.stdout.startswith("You are operator bob")
+    assert (cluster.tmp / "bob" / "operator.key").read_bytes() != key
+    cluster.ctl("ping", "m1", state=cluster.tmp / "bob")
+
+
+@pytest.mark.parametrize("change", [
+    ["revoke", "admin"], ["set", "admin", "--grant", "exec"]])
+def test_somebody_may_do_everything(cluster, change):
+    add(cluster, "bob", "--grant", "exec")
+    r = cluster.ctl("operator", *change, status=2)
+    assert r.stderr == (
+        "clusterctl: admin is the only operator who may do everything; add "
+        "another one first, with --grant '*'\n")
+    cluster.ctl("operator", "revoke", "bob")
+    add(cluster, "eve", "--grant", "*")
+    cluster.ctl("operator", *change)
 
 
 def test_a_join_that_broke_off_is_finished_by_the_same_token(cluster):
