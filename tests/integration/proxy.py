@@ -94,8 +94,10 @@ class RawOrigin:
 
     def stop(self):
         """Refuses connections from now on, and cuts those there are."""
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        if self.listener is not None:
+            self.listener.shutdown(socket.SHUT_RDWR)
+            self.listener.close()
+        self.listener = None
         self.drop()
 
     def drop(self):
@@ -185,7 +187,8 @@ class Proxy:
 
     PORT = 8080
 
-    def __init__(self, tmp, origins=1, settings=None, role=()):
+    def __init__(self, tmp, origins=1, settings=None, role=(), prefix=(),
+                 site=()):
         tmp.chmod(0o700)
         self.cluster = muster.Cluster(tmp)
         self.cluster.init(start=False)
@@ -198,15 +201,15 @@ class Proxy:
                      "--role", "worker_http")
         self.ctl("role", "set", "worker_http", "--port", "9000",
                  "--health", "none", *role)
-        for site in ("a", "b"):
-            self.ctl("site", "add", site, "--role", "worker_http")
+        self.ctl("site", "add", "a", "--role", "worker_http", *site)
+        self.ctl("site", "add", "b", "--role", "worker_http")
         for key, value in {
                 "proxy.http.listen": f"{self.address}:{self.PORT}",
                 "proxy.status.listen": f"{self.address}:7480",
                 "proxy.workers": "1", **(settings or {})}.items():
             self.ctl("set", key, *str(value).split())
         self.daemon = self.cluster.daemon(
-            "proxyd", muster.program("proxyd"), "--state",
+            "proxyd", *prefix, muster.program("proxyd"), "--state",
             self.cluster.master.state, "run")
 
     @property
