@@ -378,6 +378,7 @@ service_exists(void)
 {
 	static const char *const units[] = {
 		"/etc/systemd/system/" SERVICE ".service",
+		"/usr/local/lib/systemd/system/" SERVICE ".service",
 		"/usr/lib/systemd/system/" SERVICE ".service",
 		"/lib/systemd/system/" SERVICE ".service",
 	};
