@@ -19,6 +19,9 @@
 
 static int check_owner(const char *, struct err *);
 static int check_path(const char *, struct err *);
+static int check_extension(const char *, struct err *);
+static int check_cache_control(const char *, struct err *);
+static int check_charset(const char *, struct err *);
 static int row_site(struct rows *, struct site *, struct err *);
 static int check_role(struct registry *, const struct site *, struct err *);
 static int insert(struct registry *, const struct site *, struct err *);
@@ -51,6 +54,17 @@ static const struct option site_rows[] = {
 	    "at once at all nodes together", .word = "none"),
 	ROW(BOOL, "", use_static, "static", 0, 1, "off",
 	    "plain files come from its home, without a node"),
+	ROW(LIST, "extensions", static_ext, "static_ext", 0, 64, "default",
+	    "the files that are plain; default: css, js, images, fonts ...",
+	    .check = check_extension, .word = "default"),
+	ROW(TEXT, "", cache_control, "cache_control", 0, 0, "none",
+	    "the Cache-Control field of those files",
+	    .check = check_cache_control, .word = "none"),
+	ROW(TEXT, "", charset, "charset", 0, 0, "none",
+	    "the charset of those that are text", .check = check_charset,
+	    .word = "none"),
+	ROW(BOOL, "", owner_check, "owner_check", 0, 1, "off",
+	    "only files that belong to the owner of the home"),
 	ROW(DURATION, "time", queue_timeout_ms, "queue_timeout", 1, 3600000,
 	    "default", "a request waits at most so long; default: the role's",
 	    .word = "default"),
@@ -402,4 +416,42 @@ check_path(const char *text, struct err *e)
 	if (*text == '/')
 		return 0;
 	return err_set(e, ERR_USAGE, "'%.60s' is not an absolute path", text);
+}
+
+#define LOWER  "abcdefghijklmnopqrstuvwxyz"
+#define DIGITS "0123456789"
+
+static int
+check_extension(const char *text, struct err *e)
+{
+	if (*text != '\0' && text[strspn(text, LOWER DIGITS)] == '\0' &&
+	    strlen(text) <= 16)
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "'%.20s' is no extension: lower case letters and digits, without "
+	    "the dot",
+	    text);
+}
+
+/* It becomes a field as it stands. */
+static int
+check_cache_control(const char *text, struct err *e)
+{
+	if (*text != '\0' && text[strspn(text, LOWER DIGITS "-=, \"")] == '\0')
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "'%.60s' is no Cache-Control (such as: public, max-age=3600)",
+	    text);
+}
+
+static int
+check_charset(const char *text, struct err *e)
+{
+	static const char bytes[] =
+	    LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "-_";
+
+	if (*text != '\0' && text[strspn(text, bytes)] == '\0')
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "'%.31s' is no charset (such as: utf-8, windows-1251)", text);
 }

@@ -9,9 +9,12 @@
 #include "common/registry/option.h"
 #include "common/registry/registry.h"
 
-#define SITE_ALIASES_MAX 200
-#define SITE_OWNER_LEN	 32 /* a Unix account */
-#define SITE_PATH_MAX	 512
+#define SITE_ALIASES_MAX    200
+#define SITE_OWNER_LEN	    32 /* a Unix account */
+#define SITE_EXTENSIONS_MAX 512
+#define SITE_FIELD_MAX	    128
+#define SITE_CHARSET_MAX    32
+#define SITE_PATH_MAX	    512
 
 struct site {
 	char name[HOST_MAX_LEN + 1]; /* the main host name */
@@ -25,7 +28,11 @@ struct site {
 	char page[SITE_PATH_MAX]; /* shown while disabled; "": built in */
 	int64_t max_body;	  /* bytes; 0: the setting's */
 	int64_t share, max_active;
-	int64_t use_static;	  /* 0, 1: files served by the proxy */
+	int64_t use_static; /* 0, 1: files served by the proxy */
+	char static_ext[SITE_EXTENSIONS_MAX]; /* "": the proxy's table */
+	char cache_control[SITE_FIELD_MAX];   /* of those files; "": none */
+	char charset[SITE_CHARSET_MAX];	      /* of their text; "": unsaid */
+	int64_t owner_check;	  /* 0, 1: only files of the home's owner */
 	int64_t queue_timeout_ms; /* 0: the role's */
 	/* Host names, also "*.example.com", sorted, split by one space; NULL:
 	 * none. */

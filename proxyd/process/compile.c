@@ -45,6 +45,7 @@ static const struct compiled_role *role_of(const struct compile *,
     const char *name);
 static void set_balance(struct snap_role *, const struct balance *);
 static void set_check(struct snap_role *, const struct health *);
+static void set_static(struct snap_site *, const struct site *);
 static char *read_page(const struct site *);
 
 int
@@ -231,6 +232,9 @@ add_site(const struct site *site, void *arg)
 		.name = site->name,
 		.owner = site->owner,
 		.home = site->home,
+		.static_ext = site->static_ext,
+		.cache_control = site->cache_control,
+		.charset = site->charset,
 		.disabled_page = page,
 		.s.id = site->id,
 		.s.role = role != NULL ? role->index : SNAP_NONE,
@@ -247,6 +251,7 @@ add_site(const struct site *site, void *arg)
 	uint32_t index;
 	int rv;
 
+	set_static(&out.s, site);
 	if (*site->owner != '\0')
 		out.s.owner_account =
 		    sb_account_row(c->board, SB_OWNER, compile_id(site->owner));
@@ -324,6 +329,29 @@ set_check(struct snap_role *r, const struct health *h)
 	r->check = kinds[h->kind];
 	r->check_low = h->status_min;
 	r->check_high = h->status_max;
+}
+
+static void
+set_static(struct snap_site *out, const struct site *site)
+{
+	const char *texts[] = { site->home, site->static_ext,
+		site->cache_control, site->charset };
+	crypto_generichash_state hash;
+	uint8_t key[crypto_generichash_BYTES_MIN];
+
+	if (!site->use_static || *site->home == '\0')
+		return;
+	out->flags |= SNAP_SITE_STATIC;
+	if (site->owner_check)
+		out->flags |= SNAP_SITE_OWNER_CHECK;
+	crypto_generichash_init(&hash, NULL, 0, crypto_generichash_BYTES_MIN);
+	for (size_t i = 0; i < nitems(texts); i++)
+		crypto_generichash_update(&hash, (const uint8_t *)texts[i],
+		    strlen(texts[i]) + 1);
+	crypto_generichash_update(&hash, (const uint8_t *)&out->flags,
+	    sizeof(out->flags));
+	crypto_generichash_final(&hash, key, sizeof(key));
+	memcpy(&out->files_key, key, sizeof(out->files_key));
 }
 
 /* The page of a disabled site; malloc'ed, NULL for the built-in one.  A page

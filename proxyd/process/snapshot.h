@@ -75,7 +75,9 @@ struct snap_role {
 };
 
 enum snap_site_flag {
-	SNAP_SITE_DISABLED = 1 << 0, /* 503 and its page */
+	SNAP_SITE_DISABLED = 1 << 0,	/* 503 and its page */
+	SNAP_SITE_STATIC = 1 << 1,	/* plain files of its home are ours */
+	SNAP_SITE_OWNER_CHECK = 1 << 2, /* only those of the home's owner */
 };
 
 struct snap_site {
@@ -90,6 +92,10 @@ struct snap_site {
 	uint64_t max_body;		 /* 0: no bound */
 	struct snap_text disabled_page;	 /* HTML, or none: the built-in */
 	struct snap_text error_page;	 /* for 502, 503, 504 */
+	/* Static files; files_key is of all that decides how they are
+	 * answered: another key, other answers. */
+	uint64_t files_key;
+	struct snap_text static_ext, cache_control, charset;
 };
 
 enum snap_log_format {

@@ -173,6 +173,9 @@ plan_site(struct snapshot_plan *p, const struct plan_site *site,
 	    add_text(p, site->home, &s.home, e) == -1 ||
 	    add_text(p, site->disabled_page, &s.disabled_page, e) == -1 ||
 	    add_text(p, site->error_page, &s.error_page, e) == -1 ||
+	    add_text(p, site->static_ext, &s.static_ext, e) == -1 ||
+	    add_text(p, site->cache_control, &s.cache_control, e) == -1 ||
+	    add_text(p, site->charset, &s.charset, e) == -1 ||
 	    add(&p->sites, &s, 1, e) == -1)
 		return -1;
 	*index = (uint32_t)p->sites.n - 1;
@@ -357,6 +360,9 @@ fill(struct snapshot_plan *p, struct layout *l)
 		move_text(l, &sites[i].home);
 		move_text(l, &sites[i].disabled_page);
 		move_text(l, &sites[i].error_page);
+		move_text(l, &sites[i].static_ext);
+		move_text(l, &sites[i].cache_control);
+		move_text(l, &sites[i].charset);
 	}
 	if (p->trusted.n > 0)
 		memcpy(l->image + h->trusted_off, p->trusted.data,

@@ -25,6 +25,7 @@ struct plan_role {
 
 struct plan_site {
 	const char *name, *owner, *home, *disabled_page, *error_page;
+	const char *static_ext, *cache_control, *charset;
 	struct snap_site s; /* texts are ignored */
 };
 

@@ -1,0 +1,22 @@
+/*
+ * coding.h: which precompressed form of a file a client would have
+ * (Accept-Encoding, RFC 9110, section 12.5.3).
+ */
+#ifndef MUSTER_STATIC_CODING_H
+#define MUSTER_STATIC_CODING_H
+
+#include <stddef.h>
+
+enum coding { CODING_NONE, CODING_GZIP, CODING_BR, CODING_N };
+
+/* What it takes, the first the dearest; CODING_NONE: no more. */
+struct coding_wish {
+	enum coding order[CODING_N - 1];
+};
+
+/* The names and the siblings' endings, by enum coding: "gzip", ".gz". */
+extern const char *const coding_names[CODING_N], *const coding_ends[CODING_N];
+
+struct coding_wish coding_parse(const char *text, size_t len);
+
+#endif
