@@ -151,20 +151,21 @@ load_identity(struct agent *a, struct err *e)
 static int
 load_roster(struct agent *a, struct err *e)
 {
-	if (state_has(&a->state, STATE_ROSTER)) {
-		if (agent_adopt_roster(a, e) == 0)
-			goto loaded;
-		if (a->master == NULL)
-			return -1;
-		log_warn("%s; making a new one", e->text);
-	} else if (a->master == NULL)
+	bool there = state_has(&a->state, STATE_ROSTER);
+
+	if (!there && a->master == NULL)
 		return err_set(e, ERR_LOCAL,
 		    "this node has no roster yet: it has not finished joining "
 		    "(run the same nodeagent join line again)");
-loaded:
-	/* A locked master serves on with the roster that it signed last. */
+	if (there && agent_adopt_roster(a, e) == -1) {
+		if (a->master == NULL)
+			return -1;
+		log_warn("%s; making a new one", e->text);
+	}
+	/* When it cannot sign a new one (it is locked, the disk is full), it
+	 * serves on with the last; master.c tries again, and warns. */
 	if (a->master != NULL && master_refresh(a->master, e) == -1 &&
-	    (e->code != ERR_LOCKED || a->view.revision == 0))
+	    a->view.revision == 0)
 		return -1;
 	return 0;
 }

@@ -8,9 +8,12 @@
  */
 #include "common/net/handshake.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
+
+#include "common/base/text.h"
 
 #include "common/net/proto.h"
 
@@ -42,6 +45,7 @@ static int read_answer(struct handshake *, const uint8_t *in, size_t in_size,
     uint8_t *answer, size_t *size, struct err *);
 static int judge_answer(const struct handshake *, const uint8_t *answer,
     size_t size, int64_t now_ms, struct peer *, struct err *);
+static int blame_clock(int64_t skew_ms, struct err *);
 static int judge_server(const struct handshake *, const uint8_t *cert,
     size_t size, int64_t now_ms, struct peer *, struct err *);
 
@@ -273,31 +277,50 @@ judge_answer(const struct handshake *h, const uint8_t *answer, size_t size,
     int64_t now_ms, struct peer *p, struct err *e)
 {
 	uint64_t wall_ms = 0;
+	int64_t skew_ms;
 
 	if (size < ANSWER_HEAD || answer[0] > REFUSED)
 		return err_set(e, ERR_PROTOCOL, "the node's answer is cut");
+	for (int i = 0; i < 8; i++)
+		wall_ms = wall_ms << 8 | answer[2 + i];
+	/* The server looked at its clock about half-way. */
+	skew_ms = (int64_t)(wall_ms - (uint64_t)h->offered_ms / 2 -
+	    (uint64_t)now_ms / 2);
 	if (answer[0] == REFUSED) {
 		proto_parse_error(answer + ANSWER_HEAD, size - ANSWER_HEAD, e);
-		return -1;
+		return blame_clock(skew_ms, e);
 	}
 	if (answer[1] < PROTO_LOWEST || answer[1] > PROTO_HIGHEST)
 		return err_set(e, ERR_VERSION,
 		    "the node wants protocol %u, which was not offered",
 		    answer[1]);
-	for (int i = 0; i < 8; i++)
-		wall_ms = wall_ms << 8 | answer[2 + i];
 	memset(p, 0, sizeof(*p));
 	memcpy(p->key, noise_remote_key(&h->noise), sizeof(p->key));
 	p->version = answer[1];
-	/* The server looked at its clock about half-way. */
-	p->skew_ms = (int64_t)(wall_ms - (uint64_t)h->offered_ms / 2 -
-	    (uint64_t)now_ms / 2);
+	p->skew_ms = skew_ms;
 	/* One that joins does not know the authority yet; it trusts the key
 	 * in its token. */
 	if (h->pattern == NOISE_IKPSK2)
 		return 0;
-	return judge_server(h, answer + ANSWER_HEAD, size - ANSWER_HEAD, now_ms,
-	    p, e);
+	if (judge_server(h, answer + ANSWER_HEAD, size - ANSWER_HEAD, now_ms, p,
+		e) == -1)
+		return blame_clock(skew_ms, e);
+	return 0;
+}
+
+/* A certificate out of its time may well be a clock that is wrong, and the
+ * sentence alone would send people to make a new certificate. */
+static int
+blame_clock(int64_t skew_ms, struct err *e)
+{
+	char off[32];
+
+	if ((e->code != ERR_EXPIRED && e->code != ERR_NOT_YET) ||
+	    llabs(skew_ms) <= PROTO_SKEW_S * 1000LL)
+		return -1;
+	text_format_duration(llabs(skew_ms), off, sizeof(off));
+	return err_set(e, e->code, "%s (the node's clock is %s %s ours)",
+	    e->text, off, skew_ms > 0 ? "ahead of" : "behind");
 }
 
 static int

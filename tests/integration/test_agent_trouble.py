@@ -99,6 +99,7 @@ def test_a_node_whose_clock_is_wrong(cluster3, shift, word):
         assert answers(got)[0][0] == "reply"
     else:
         assert got[-1]["json"]["word"] == word, got
+        assert "the node's clock is" in got[-1]["json"]["text"]
     assert answer(cluster3, "w2", PING)
     node.stop()
     node.start()
