@@ -211,7 +211,7 @@ run_token(struct context *cx, const void *opts, int argc, char **argv,
 	(void)argc;
 	if (operators_get(context_registry(cx), argv[0], &op, e) == -1)
 		return -1;
-	if (op.has_key)
+	if (op.has_key && op.cert_not_after_s > clock_wall_ms() / 1000)
 		return err_set(e, ERR_CONFLICT,
 		    "operator %s has joined already (for another machine, add "
 		    "another operator; for a lost key, revoke this one)",

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clusterctl/json_text.h"
 #include "clusterctl/load.h"
 #include "clusterctl/output.h"
 #include "clusterctl/upkeep.h"
 #include "clusterctl/xalloc.h"
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/base/text.h"
 #include "common/net/authority.h"
 #include "common/net/identity.h"
 
@@ -36,7 +36,8 @@ struct context {
 };
 
 static char *put_quoted(char *, const char *word);
-static char *put_hidden(char *, const char *word);
+static const char *env_value(const char *before, const char *word);
+static bool is_env_option(const char *word, size_t len);
 static int need_state(struct context *, struct err *);
 static int need_registry(struct context *, struct err *);
 static int need_view(struct context *, struct err *);
@@ -192,6 +193,7 @@ context_base(struct context *cx)
 char *
 context_quote(int argc, char *const *argv)
 {
+	const char *value;
 	size_t size = 1;
 	char *text, *p;
 
@@ -201,17 +203,16 @@ context_quote(int argc, char *const *argv)
 	for (int i = 0; i < argc; i++) {
 		if (i > 0)
 			*p++ = ' ';
-		if (i > 0 &&
-		    (strcmp(argv[i - 1], "--env") == 0 ||
-			strcmp(argv[i - 1], "-e") == 0))
-			p = put_hidden(p, argv[i]);
-		else if (strncmp(argv[i], "--env=", 6) == 0)
-			p = put_hidden(stpcpy(p, "--env="), argv[i] + 6);
+		value = env_value(i > 0 ? argv[i - 1] : "", argv[i]);
+		if (value != NULL)
+			p = stpcpy(mempcpy(p, argv[i],
+				       (size_t)(value - argv[i])),
+			    "***");
 		else
 			p = put_quoted(p, argv[i]);
 	}
 	/* It goes into JSON, whose texts are UTF-8. */
-	if (!json_text_is_utf8(text, strlen(text)))
+	if (!text_is_utf8(text, strlen(text)))
 		for (p = text; *p != '\0'; p++)
 			if ((unsigned char)*p >= 0x80)
 				*p = '?';
@@ -234,14 +235,35 @@ put_quoted(char *p, const char *word)
 	return p;
 }
 
-/* "NAME=secret" as "NAME=***". */
-static char *
-put_hidden(char *p, const char *word)
+/* Where the value of a variable begins, in any of the ways to write it:
+ * "-e N=V", "-qeN=V", "--env=N=V", "--en N=V"; NULL: nowhere. */
+static const char *
+env_value(const char *before, const char *word)
 {
-	size_t len = strcspn(word, "=");
+	const char *name = NULL, *value;
 
-	memcpy(p, word, len);
-	return stpcpy(p + len, "=***");
+	if (is_env_option(before, strlen(before)))
+		name = word;
+	else if (is_env_option(word, strcspn(word, "=")))
+		name = strchr(word, '=') != NULL ? strchr(word, '=') + 1 : NULL;
+	else if (word[0] == '-' && word[1] != '-' && strchr(word, 'e') != NULL)
+		name = strchr(word, 'e') + 1;
+	value = name != NULL ? strchr(name, '=') : NULL;
+	return value != NULL && text_is_env_name(name, (size_t)(value - name)) ?
+	    value + 1 :
+	    NULL;
+}
+
+static bool
+is_env_option(const char *word, size_t len)
+{
+	static const char name[] = "--env";
+
+	if (len < 2 || word[0] != '-')
+		return false;
+	if (word[1] != '-')
+		return word[len - 1] == 'e';
+	return len > 2 && len < sizeof(name) && strncmp(word, name, len) == 0;
 }
 
 static int

@@ -1,18 +1,19 @@
 /* exec_job.c: see exec.h: one command on one node, over one session. */
 #include "clusterctl/exec.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clusterctl/json_text.h"
 #include "clusterctl/output.h"
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/json.h"
 #include "common/base/text.h"
 
-#define TYPED_MAX 2048 /* of the line as typed, for the node's audit log */
+#define TYPED_MAX     2048 /* of the line as typed, for the node's audit log */
+#define USER_NAME_MAX 255
 
 static int start(struct task *, void *, struct err *);
 static int record(struct task *, enum record_type, const uint8_t *, size_t,
@@ -28,6 +29,8 @@ static void ended(struct task *, void *);
 static json_t *command_json(const struct exec *, int argc, char **argv);
 static int add_env(const struct exec *, json_t *request, struct err *);
 static int check_words(int argc, char **argv, struct err *);
+static int check_place(const struct exec_opts *, struct err *);
+static size_t typed_len(const char *typed);
 
 const struct fanout_job exec_job = {
 	.start = start,
@@ -47,14 +50,13 @@ exec_request(const struct exec *x, int argc, char **argv, struct err *e)
 	json_t *r = NULL;
 	char *text = NULL;
 
-	if (check_words(argc, argv, e) == -1)
+	if (check_words(argc, argv, e) == -1 || check_place(o, e) == -1)
 		return NULL;
 	r = command_json(x, argc, argv);
 	json_object_set_new(r, "verb", json_string("exec"));
 	json_object_set_new(r, "stdin",
 	    json_boolean(x->input != NULL || x->pty != NULL));
-	json_object_set_new(r, "typed",
-	    json_stringn(typed, strnlen(typed, TYPED_MAX)));
+	json_object_set_new(r, "typed", json_stringn(typed, typed_len(typed)));
 	if (o->user != NULL)
 		json_object_set_new(r, "user", json_string(o->user));
 	if (o->cwd != NULL)
@@ -285,10 +287,11 @@ add_env(const struct exec *x, json_t *request, struct err *e)
 	for (size_t i = 0; i < env->n; i++) {
 		const char *value = strchr(env->v[i], '=');
 
-		if (value == NULL || value == env->v[i])
+		if (value == NULL ||
+		    !text_is_env_name(env->v[i], (size_t)(value - env->v[i])))
 			return err_set(e, ERR_USAGE,
 			    "--env takes NAME=VALUE, not '%.40s'", env->v[i]);
-		if (!json_text_is_utf8(env->v[i], strlen(env->v[i])))
+		if (!text_is_utf8(env->v[i], strlen(env->v[i])))
 			return err_set(e, ERR_USAGE, "--env is not UTF-8");
 		json_object_setn_new(o, env->v[i], (size_t)(value - env->v[i]),
 		    json_string(value + 1));
@@ -300,8 +303,49 @@ static int
 check_words(int argc, char **argv, struct err *e)
 {
 	for (int i = 0; i < argc; i++)
-		if (!json_text_is_utf8(argv[i], strlen(argv[i])))
+		if (!text_is_utf8(argv[i], strlen(argv[i])))
 			return err_set(e, ERR_USAGE,
 			    "argument %d of the command is not UTF-8", i + 1);
 	return 0;
+}
+
+/* As whom and where: without these a command would run as root, in /root. */
+static int
+check_place(const struct exec_opts *o, struct err *e)
+{
+	const struct {
+		const char *option, *value;
+		size_t max;
+	} texts[] = {
+		{ "--user", o->user, USER_NAME_MAX },
+		{ "--cwd", o->cwd, PATH_MAX - 1 },
+	};
+
+	for (size_t i = 0; i < nitems(texts); i++) {
+		size_t len =
+		    texts[i].value != NULL ? strlen(texts[i].value) : 1;
+
+		if (len == 0 || len > texts[i].max)
+			return err_set(e, ERR_USAGE, "%s is %s",
+			    texts[i].option, len == 0 ? "empty" : "too long");
+		if (texts[i].value != NULL &&
+		    !text_is_utf8(texts[i].value, len))
+			return err_set(e, ERR_USAGE, "%s is not UTF-8",
+			    texts[i].option);
+	}
+	if (o->cwd != NULL && o->cwd[0] != '/')
+		return err_set(e, ERR_USAGE,
+		    "--cwd %.100s is not absolute (it begins with /)", o->cwd);
+	return 0;
+}
+
+/* No more than the node takes, and no half character at the end. */
+static size_t
+typed_len(const char *typed)
+{
+	size_t len = strnlen(typed, TYPED_MAX);
+
+	while (!text_is_utf8(typed, len))
+		len--;
+	return len;
 }

@@ -9,9 +9,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Whether bytes are UTF-8 without over-long forms or surrogates. */
-bool json_text_is_utf8(const char *bytes, size_t n);
-
 /* "name": "text", or "name_base64": "..." for bytes that are no UTF-8;
  * a comma before it. */
 void json_text_member(FILE *, const char *name, const char *bytes, size_t n);

@@ -1,6 +1,8 @@
 /* pace.c: see pace.h. */
 #include "clusterctl/pace.h"
 
+#include <string.h>
+
 #include "common/base/io.h"
 #include "common/base/text.h"
 
@@ -56,9 +58,12 @@ pace_apply(const struct pace_opts *o, struct fanout_plan *p, struct err *e)
 	if (o->batch != NULL) {
 		if (text_parse_share("--batch", o->batch, p->n, &n, e) == -1)
 			return -1;
-		if (n == 0)
+		/* A small part of few nodes is one; 0 of them is nothing. */
+		if (n == 0 && strspn(o->batch, "0%") == strlen(o->batch))
 			return err_set(e, ERR_USAGE,
 			    "--batch is at least one node");
+		if (n == 0)
+			n = 1;
 		if (n < p->window)
 			p->window = n;
 	}

@@ -1,12 +1,12 @@
 /* exec_request.c: see exec_request.h. */
 #include "nodeagent/exec_request.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "common/net/proto.h"
 
 #define ARGS_MAX    8192
@@ -17,7 +17,6 @@ static int parse_command(json_t *args, struct exec_request *, struct err *);
 static int parse_env(json_t *args, struct exec_request *, struct err *);
 static int parse_pty(json_t *args, struct exec_request *, struct err *);
 static int parse_disconnect(json_t *args, struct exec_request *, struct err *);
-static bool is_env_name(const char *);
 
 int
 exec_request_parse(json_t *args, struct exec_request *r, struct err *e)
@@ -92,7 +91,7 @@ parse_env(json_t *args, struct exec_request *r, struct err *e)
 		return err_set(e, ERR_LOCAL,
 		    "out of memory for the environment");
 	json_object_foreach (env, name, v) {
-		if (!json_is_string(v) || !is_env_name(name))
+		if (!json_is_string(v) || !text_is_env_name(name, strlen(name)))
 			return err_set(e, ERR_USAGE,
 			    "%s is no name of an environment variable, or "
 			    "its value no string",
@@ -138,15 +137,4 @@ parse_disconnect(json_t *args, struct exec_request *r, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "on_disconnect is kill or keep, not %s", what);
 	return 0;
-}
-
-static bool
-is_env_name(const char *name)
-{
-	if (*name == '\0' || isdigit((unsigned char)*name))
-		return false;
-	for (; *name != '\0'; name++)
-		if (!isalnum((unsigned char)*name) && *name != '_')
-			return false;
-	return true;
 }

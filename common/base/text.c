@@ -1,6 +1,7 @@
 /* text.c: see text.h. */
 #include "common/base/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,7 @@ static const struct unit size_units[] = {
 /* clang-format on */
 
 static const char *scan_u64(const char *text, uint64_t *value);
+static size_t utf8_length(const char *bytes, size_t n);
 static int parse_units(const char *what, const char *text, const struct unit *,
     uint64_t max, const char *rule, uint64_t *value, struct err *);
 
@@ -90,10 +92,71 @@ text_parse_share(const char *what, const char *text, uint64_t total,
 		return err_set(e, ERR_USAGE,
 		    "%s '%.40s' is neither a number nor a share like 25%%",
 		    what, text);
-	*n = (total * v + 99) / 100;
-	if (*n == 0 && v > 0)
-		*n = 1;
+	*n = total * v / 100;
 	return 0;
+}
+
+bool
+text_is_env_name(const char *name, size_t len)
+{
+	if (len == 0 || isdigit((unsigned char)*name))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && name[i] != '_')
+			return false;
+	return true;
+}
+
+bool
+text_is_utf8(const char *bytes, size_t n)
+{
+	while (n > 0) {
+		size_t len = utf8_length(bytes, n);
+
+		if (len == 0)
+			return false;
+		bytes += len;
+		n -= len;
+	}
+	return true;
+}
+
+/* Bytes of the character at the front; 0: there is none (RFC 3629). */
+static size_t
+utf8_length(const char *bytes, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+	unsigned char low = 0x80, high = 0xbf;
+	size_t len;
+
+	if (p[0] < 0x80)
+		return 1;
+	len = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 :
+	    (p[0] & 0xf0) == 0xe0	   ? 3 :
+	    p[0] >= 0xf0 && p[0] <= 0xf4   ? 4 :
+					     0;
+	if (len == 0 || len > n)
+		return 0;
+	switch (p[0]) {
+	case 0xe0:
+		low = 0xa0;
+		break;
+	case 0xed:
+		high = 0x9f;
+		break;
+	case 0xf0:
+		low = 0x90;
+		break;
+	case 0xf4:
+		high = 0x8f;
+		break;
+	}
+	if (p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
 }
 
 void

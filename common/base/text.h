@@ -6,6 +6,7 @@
 #define MUSTER_TEXT_H
 
 #include <stdint.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/err.h"
@@ -19,11 +20,17 @@ int text_parse_u64(const char *what, const char *text, uint64_t min,
 int text_parse_duration(const char *what, const char *text, int64_t max_ms,
     int64_t *ms, struct err *);
 
+/* A name that a shell could give a variable. */
+bool text_is_env_name(const char *name, size_t len);
+
+/* Whether bytes are UTF-8 without over-long forms or surrogates. */
+bool text_is_utf8(const char *bytes, size_t n);
+
 /* "100M", "64K", "1G", "0" in bytes: powers of 1024. */
 int text_parse_size(const char *what, const char *text, uint64_t max,
     uint64_t *bytes, struct err *);
 
-/* "5" or "25%" of `total` (rounded up, at least 1 unless "0"). */
+/* "5" or "25%" of `total`, rounded down. */
 int text_parse_share(const char *what, const char *text, uint64_t total,
     uint64_t *n, struct err *);
 

@@ -21,6 +21,13 @@ static const char *const kind_words[] = {
 	[CERT_OPERATOR] = "operator",
 };
 
+/* For one that is too late to renew itself. */
+static const char *const renewals[] = {
+	[CERT_NODE] = "enroll it again",
+	[CERT_OPERATOR] = "clusterctl operator token, then operator join "
+			  "--replace",
+};
+
 static int cert_check(const struct cert *, struct err *);
 static json_t *cert_to_json(const struct cert *);
 static int cert_from_json(json_t *, struct cert *, struct err *);
@@ -254,8 +261,8 @@ check_time(const struct cert *c, int64_t now_s, struct err *e)
 	if (now_s > c->not_after_s + PROTO_SKEW_S) {
 		clock_format_utc(c->not_after_s * 1000, when, sizeof(when));
 		return err_set(e, ERR_EXPIRED,
-		    "the certificate of %s %s expired at %s: enroll it again",
-		    kind_words[c->kind], c->name, when);
+		    "the certificate of %s %s expired at %s: %s",
+		    kind_words[c->kind], c->name, when, renewals[c->kind]);
 	}
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "common/base/text.h"
 
+#include "common/base/text.h"
+
 struct unit {
 	const char *suffix;
 	int64_t factor;
@@ -305,6 +307,8 @@ rule_list(const struct option *o, char *buf, size_t size)
 static bool
 printable(const char *text)
 {
+	if (!text_is_utf8(text, strlen(text)))
+		return false;
 	for (; *text != '\0'; text++)
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
 			return false;

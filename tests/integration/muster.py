@@ -151,7 +151,7 @@ def run(*argv, status=0, stdin=None, env=None, cwd=None,
     status: the expected exit status, a collection of allowed ones, or None
     for any.  stdin: bytes or text; nothing (/dev/null) when None.
     """
-    argv = [str(a) for a in argv]
+    argv = [a if isinstance(a, bytes) else str(a) for a in argv]
     if isinstance(stdin, str):
         stdin = stdin.encode()
     feed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}

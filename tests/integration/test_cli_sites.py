@@ -107,6 +107,12 @@ def test_one_bad_line_of_many(master, line, text):
     assert master.ctl("site", "list").stdout == ""
 
 
+def test_text_is_utf8(master):
+    r = master.ctl("site", "add", "a.example", "--home", b"/home/\xff",
+                   status=2)
+    assert "home '/home/" in r.stderr
+
+
 def test_a_slow_writer_holds_up_nobody(master):
     """Others change the registry while the list still comes in."""
     proc = master.ctl_start("site", "add", "--from-file", "-",

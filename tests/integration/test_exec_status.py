@@ -78,7 +78,15 @@ def test_environment(shared_cluster):
     (["--fanout", "0", "w1", "id"], 2, "--fanout"),
     (["--batch", "0", "w1", "id"], 2, "--batch"),
     (["--max-fail", "x", "w1", "id"], 2, "--max-fail"),
-    (["-l", "x" * 512, "w1", "id"], 1, ""),  # F9: never truncated
+    (["-l", "x" * 512, "w1", "id"], 2, "--user is too long"),  # F9
+    (["-l", b"\xff", "w1", "id"], 2, "--user is not UTF-8"),
+    (["-l", "", "w1", "id"], 2, "--user is empty"),
+    (["-l", "nosuch", "w1", "id"], 1, "no user nosuch"),
+    (["-C", b"/tmp/\xff", "w1", "id"], 2, "--cwd is not UTF-8"),
+    (["-C", "tmp", "w1", "id"], 2, "--cwd tmp is not absolute"),
+    (["-C", "", "w1", "id"], 2, "--cwd is empty"),
+    (["-e", "A B=c", "w1", "id"], 2, "--env takes NAME=VALUE, not 'A B=c'"),
+    (["w1", b"echo \xff"], 2, "not UTF-8"),
 ])
 def test_refused(shared_cluster, args, status, says):
     r = shared_cluster.ctl("exec", *args, status=status)
@@ -178,6 +186,10 @@ def test_budget(cluster3):
     r = ctl("exec", "--batch", "1", "--max-fail", "2", "-r", "worker_http",
             "echo $MUSTER_NODE; test $MUSTER_NODE = w1", status=1)
     assert len(r.lines) == 3
+    # More than a third has failed once two of three have.
+    r = ctl("exec", "--serial", "--max-fail", "34%", "-r", "worker_http",
+            "false", status=6)
+    assert "w3: not started" in r.stderr
     # Unreachable ones count.
     cluster3["w1"].stop()
     r = ctl("exec", "--serial", "--max-fail", "0", "-r", "worker_http",

@@ -10,6 +10,7 @@
 
 #include "clusterctl/context.h"
 #include "clusterctl/json_text.h"
+#include "common/base/text.h"
 #include "clusterctl/output.h"
 #include "common/base/io.h"
 
@@ -125,7 +126,7 @@ utf8_is_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < nitems(cases); i++)
-		assert_int_equal(json_text_is_utf8(cases[i].bytes,
+		assert_int_equal(text_is_utf8(cases[i].bytes,
 				     strlen(cases[i].bytes)),
 		    cases[i].valid);
 }
@@ -176,6 +177,11 @@ quoted_lines(void **state)
 		    "exec --env KEY=*** id" },
 		{ { "exec", "--env=KEY=secret", "id" },
 		    "exec --env=KEY=*** id" },
+		{ { "exec", "-eKEY=a", "-qe", "B=b", "--en", "C=c" },
+		    "exec -eKEY=*** -qe B=*** --en C=***" },
+		{ { "exec", "a", "sed", "-e", "s/a=b/c/" },
+		    "exec a sed -e s/a=b/c/" },
+		{ { "exec", "a", "grep", "-e", "x" }, "exec a grep -e x" },
 		{ { "a", "\xff" }, "a '?'" },
 	};
 

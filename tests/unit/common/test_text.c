@@ -91,15 +91,19 @@ sizes_and_shares(void **state)
 	    -1);
 	assert_int_equal(text_parse_size("size", "1.5M", BAD, &v, &e), -1);
 	assert_int_equal(text_parse_share("batch", "25%", 10, &v, &e), 0);
-	assert_true(v == 3);
+	assert_true(v == 2);
 	assert_int_equal(text_parse_share("batch", "1%", 10, &v, &e), 0);
-	assert_true(v == 1);
+	assert_true(v == 0);
 	assert_int_equal(text_parse_share("batch", "0%", 10, &v, &e), 0);
 	assert_true(v == 0);
 	assert_int_equal(text_parse_share("batch", "7", 10, &v, &e), 0);
 	assert_true(v == 7);
 	assert_int_equal(text_parse_share("batch", "101%", 10, &v, &e), -1);
 	assert_int_equal(text_parse_share("batch", "x", 10, &v, &e), -1);
+	assert_true(text_is_env_name("_A1", 3));
+	assert_false(text_is_env_name("1A", 2));
+	assert_false(text_is_env_name("A-", 2));
+	assert_false(text_is_env_name("", 0));
 }
 
 static void
