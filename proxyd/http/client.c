@@ -181,7 +181,8 @@ read_head(struct client *c)
 {
 	if (c->in != NULL && buf_len(c->in) > 0 && parse_head(c))
 		return true;
-	while (c->state == CLIENT_READING && c->s.readable) {
+	while (c->state == CLIENT_READING &&
+	    (c->s.readable || (c->x != NULL && sock_look_again(&c->s)))) {
 		ssize_t n;
 
 		if (make_room(c) == -1) {

@@ -113,7 +113,7 @@ flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
 		}
 		if (f->bytes - start > TURN_MAX)
 			return FLOW_WAITS_TURN;
-		if (!src->readable) {
+		if (!src->readable && !sock_look_again(src)) {
 			if (f->rest_size == 0)
 				buf_give(t->bufs, &f->buf);
 			pipe_give(t->pipes, &f->pipe);

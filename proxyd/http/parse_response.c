@@ -3,10 +3,13 @@
 
 #include <string.h>
 
-#define STATUS_LINE_MIN 12 /* "HTTP/1.1 200" */
+#define STATUS_LINE_MIN   12 /* "HTTP/1.1 200" */
+#define STATUS_LINE_START "HTTP/1."
 
 enum state { P_LINE, P_FIELDS, P_DONE };
 
+static bool may_become_head(const struct response *, const char *buf,
+    size_t len);
 static bool status_line(struct response *, const char *buf, uint32_t end);
 static bool field_line(struct response *, const char *buf, uint32_t end,
     const struct head_limits *, bool head);
@@ -29,7 +32,8 @@ parse_response(struct response *r, const char *buf, size_t len,
 
 		if (lf == NULL) {
 			r->scan = (uint32_t)len;
-			return len - r->line > FIELD_LINE_MAX ||
+			return !may_become_head(r, buf, len) ||
+				len - r->line > FIELD_LINE_MAX ||
 				len - r->first >= limits->fields_size ?
 			    PARSE_BAD :
 			    PARSE_MORE;
@@ -47,6 +51,22 @@ parse_response(struct response *r, const char *buf, size_t len,
 }
 
 static bool
+starts_right(const char *p, size_t len)
+{
+	static const char start[] = STATUS_LINE_START;
+
+	return memcmp(p, start,
+		   len < sizeof(start) - 1 ? len : sizeof(start) - 1) == 0;
+}
+
+/* What is no HTTP at all has perhaps no line either to be waited for. */
+static bool
+may_become_head(const struct response *r, const char *buf, size_t len)
+{
+	return r->state != P_LINE || starts_right(buf + r->line, len - r->line);
+}
+
+static bool
 is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -59,7 +79,7 @@ status_line(struct response *r, const char *buf, uint32_t end)
 	const char *p = buf + r->line;
 	uint32_t len = end - r->line;
 
-	if (len < STATUS_LINE_MIN || memcmp(p, "HTTP/1.", 7) != 0 ||
+	if (len < STATUS_LINE_MIN || !starts_right(p, len) ||
 	    !is_digit(p[7]) || p[8] != ' ' || p[9] < '1' || p[9] > '5' ||
 	    !is_digit(p[10]) || !is_digit(p[11]))
 		return false;

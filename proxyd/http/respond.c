@@ -44,7 +44,7 @@ read_more(struct exchange *x)
 	struct buf_pool *bufs = &x->e->bufs;
 	ssize_t got;
 
-	if (!n->s.readable)
+	if (!n->s.readable && !sock_look_again(&n->s))
 		return false;
 	if (n->in == NULL && (n->in = buf_take(bufs, BUF_MEDIUM)) == NULL) {
 		exchange_reply(x, WHY_NO_MEMORY);

@@ -10,7 +10,7 @@ sock_open(struct sock *s, int fd, struct event_base *base,
     event_callback_fn ready, void *arg)
 {
 	s->fd = fd;
-	s->readable = s->writable = s->closed = false;
+	s->readable = s->writable = s->closed = s->unsure = false;
 	if (event_assign(&s->ev, base, fd,
 		EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET, ready,
 		arg) == -1 ||
@@ -29,6 +29,8 @@ sock_event(struct sock *s, short what)
 		s->readable = true;
 	if (what & EV_CLOSED)
 		s->closed = true;
+	else if ((what & (EV_READ | EV_WRITE)) == (EV_READ | EV_WRITE))
+		s->unsure = true;
 	if (what & EV_WRITE)
 		s->writable = true;
 }
@@ -55,6 +57,15 @@ sock_recv(struct sock *s, void *buf, size_t size)
 	}
 	s->readable = false;
 	return errno == EAGAIN ? SOCK_AGAIN : SOCK_ERROR;
+}
+
+bool
+sock_look_again(struct sock *s)
+{
+	if (s->unsure)
+		s->readable = true;
+	s->unsure = false;
+	return s->readable;
 }
 
 ssize_t

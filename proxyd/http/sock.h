@@ -21,6 +21,7 @@ struct sock {
 	int fd; /* -1: closed */
 	bool readable, writable;
 	bool closed; /* the peer's FIN is there, perhaps behind data */
+	bool unsure; /* and perhaps a reset is: see sock_look_again() */
 	struct event ev;
 };
 
@@ -37,6 +38,13 @@ void sock_event(struct sock *, short what);
 
 /* Bytes read, or SOCK_*. */
 ssize_t sock_recv(struct sock *, void *, size_t);
+
+/*
+ * A reset that came together with data is told as "readable and writable",
+ * as data alone is, and only once.  Whoever has read short and still needs
+ * more asks here: if true, he reads again before he waits.
+ */
+bool sock_look_again(struct sock *);
 
 /* Bytes written (0: it is full), or SOCK_ERROR. */
 ssize_t sock_send(struct sock *, struct iovec *, int n);

@@ -3,6 +3,7 @@ is served, and nobody is waited for without end."""
 
 import json
 import threading
+import time
 import urllib.request
 
 import pytest
@@ -11,6 +12,7 @@ import muster
 import proxy as px
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+LAST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 SETTINGS = {"proxy.response_timeout": "2s"}
 
 
@@ -70,6 +72,32 @@ def test_an_expectation_does_not_wait_for_ever(pair):
     assert px.statuses(data) == [504]
 
 
+@pytest.mark.parametrize("answer", [
+    b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+    b"HTTP/1.1 200 OK\r\n\r\nhello",
+    b"HTTP/1.1 200 OK\r\nContent-Le"], ids=str)
+def test_a_reset_right_behind_data_is_seen(pair, answer):
+    """Both come in one event, and there is no second one."""
+    for origin in pair.origins:
+        origin.script = px.say(answer, then="reset")
+    for _ in range(20):
+        start = time.monotonic()
+        with ask(pair, LAST) as s:
+            px.read_all(s)
+        assert time.monotonic() - start < 1
+
+
+def test_what_is_no_http_is_not_waited_for(pair):
+    """220 of a mail server, or noise: it has no end of line perhaps."""
+    for origin in pair.origins:
+        origin.script = px.say(b"220")
+    start = time.monotonic()
+    with ask(pair) as s:
+        assert s.recv(100).startswith(b"HTTP/1.1 502 ")
+    assert time.monotonic() - start < 1
+
+
 def test_a_client_that_is_gone_does_not_wait_in_the_queue(tmp_path):
     proxy = px.Proxy(tmp_path, role=("--maxconn", "1"))
     go = threading.Event()
@@ -105,9 +133,7 @@ def test_a_long_pipeline_of_local_answers(pair):
     request = b"OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n"
     with pair.connect() as s:
         threading.Thread(target=s.sendall, args=(
-            request * n + GET.replace(b"\r\n\r\n",
-                                      b"\r\nConnection: close\r\n\r\n"),),
-            daemon=True).start()
+            request * n + LAST,), daemon=True).start()
         data, end = px.read_all(s)
     assert px.statuses(data) == [200] * (n + 1)
     assert (n_requests(pair), end) == (1, "fin")
