@@ -66,10 +66,7 @@ verbs_check_peer(const struct cert *peer, const struct view *view,
 	if (view_is_revoked(view, peer->serial))
 		return err_set(e, ERR_REVOKED,
 		    "the certificate of %s is revoked", peer->name);
-	if (now_s > peer->not_after_s)
-		return err_set(e, ERR_EXPIRED,
-		    "the certificate of %s has expired", peer->name);
-	return 0;
+	return cert_check_time(peer, now_s, e);
 }
 
 static int

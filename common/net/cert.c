@@ -34,7 +34,6 @@ static int cert_from_json(json_t *, struct cert *, struct err *);
 static int read_kind(json_t *, struct cert *, struct err *);
 static int read_key(json_t *, struct cert *, struct err *);
 static int read_grants(json_t *, struct cert *, struct err *);
-static int check_time(const struct cert *, int64_t now_s, struct err *);
 static size_t verb_length(const char *grant);
 static bool is_any_verb(const char *grant, size_t len);
 
@@ -96,7 +95,28 @@ cert_verify(const uint8_t *bytes, size_t size,
 		    "in use",
 		    parsed.name);
 	*c = parsed;
-	return check_time(c, now_s, e);
+	return cert_check_time(c, now_s, e);
+}
+
+int
+cert_check_time(const struct cert *c, int64_t now_s, struct err *e)
+{
+	char when[24];
+
+	if (now_s < c->not_before_s - PROTO_SKEW_S) {
+		clock_format_utc(c->not_before_s * 1000, when, sizeof(when));
+		return err_set(e, ERR_NOT_YET,
+		    "the certificate of %s %s is valid from %s only: compare "
+		    "the clocks of both machines",
+		    kind_words[c->kind], c->name, when);
+	}
+	if (now_s > c->not_after_s + PROTO_SKEW_S) {
+		clock_format_utc(c->not_after_s * 1000, when, sizeof(when));
+		return err_set(e, ERR_EXPIRED,
+		    "the certificate of %s %s expired at %s: %s",
+		    kind_words[c->kind], c->name, when, renewals[c->kind]);
+	}
+	return 0;
 }
 
 bool
@@ -242,27 +262,6 @@ read_grants(json_t *o, struct cert *c, struct err *e)
 		const char *grant = json_string_value(json_array_get(list, i));
 
 		memcpy(c->grants[i], grant, strlen(grant) + 1);
-	}
-	return 0;
-}
-
-static int
-check_time(const struct cert *c, int64_t now_s, struct err *e)
-{
-	char when[24];
-
-	if (now_s < c->not_before_s - PROTO_SKEW_S) {
-		clock_format_utc(c->not_before_s * 1000, when, sizeof(when));
-		return err_set(e, ERR_NOT_YET,
-		    "the certificate of %s %s is valid from %s only: compare "
-		    "the clocks of both machines",
-		    kind_words[c->kind], c->name, when);
-	}
-	if (now_s > c->not_after_s + PROTO_SKEW_S) {
-		clock_format_utc(c->not_after_s * 1000, when, sizeof(when));
-		return err_set(e, ERR_EXPIRED,
-		    "the certificate of %s %s expired at %s: %s",
-		    kind_words[c->kind], c->name, when, renewals[c->kind]);
 	}
 	return 0;
 }

@@ -50,6 +50,9 @@ int cert_verify(const uint8_t *bytes, size_t size,
     const uint8_t authority_pub[KEY_SIZE], const uint8_t *key, int64_t now_s,
     struct cert *c, struct err *);
 
+/* The last part of it alone, as time goes on. */
+int cert_check_time(const struct cert *, int64_t now_s, struct err *);
+
 /*
  * Whether a grant "verb" or "verb:role" or "*" or "*:role" covers the verb
  * on a node with these roles.

@@ -113,3 +113,15 @@ def test_a_removed_node_is_refused(cluster3):
         [*_, last] = call(cluster3, "m1", ask, **as_w2)
         return last["json"] and last["json"]["word"] == "revoked"
     muster.wait_for(refused, 5)
+
+
+def test_expiry_ends_what_runs(shared_cluster):
+    """A certificate is good for the minute by which clocks may differ, and
+    no longer, also in the middle of a command."""
+    run = {"verb": "exec", "shell": "echo $$; exec sleep 300"}
+    process = start(shared_cluster, "w1", run,
+                    options=["-m", "operator,exec,-57"])
+    pid = int(first_output(process))
+    out, _ = process.communicate(timeout=20)
+    assert answers(records(out))[0][1]["word"] == "expired"
+    muster.wait_for(lambda: gone(pid), 5)
