@@ -405,9 +405,9 @@ balance_request(struct balance *b, const struct snapshot *snap)
 }
 
 bool
-balance_retry(struct balance *b)
+balance_retry(struct balance *b, const struct snapshot *snap)
 {
-	if (b->credit < 100)
+	if (b->credit < 100 || snap->head->settings.retry_percent == 0)
 		return false;
 	b->credit -= 100;
 	return true;

@@ -71,7 +71,7 @@ void balance_end(struct balance *, const struct snapshot *, uint32_t role,
     uint32_t node, enum balance_end, enum why, int64_t now_ms);
 
 /* Whether a retry may be spent; spends it.  Each request earns a part. */
-bool balance_retry(struct balance *);
+bool balance_retry(struct balance *, const struct snapshot *);
 void balance_request(struct balance *, const struct snapshot *);
 
 /* Whether a node gets new requests, and the word for why not (WHY_NONE). */

@@ -18,14 +18,15 @@
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/node_conn.h"
 
-#define TICK_MS	       50  /* the grain of every deadline, and of queues */
+#define TICK_MS	       50  /* the grain of every deadline */
+#define QUEUE_MS       5   /* and how often queues are looked after */
 #define SWEEP_PARTS    20  /* each client is looked at once a second... */
 #define SWEEP_MIN      512 /* ...and at each tick while they are few */
 #define ACCEPTS_A_TURN 64
 
 static void tick(int fd, short what, void *);
 static void sweep_clients(struct engine *);
-static void serve_queues(struct engine *);
+static void serve_queues(int fd, short what, void *);
 static void accept_ready(int fd, short what, void *);
 static void check_idle(struct engine *);
 
@@ -74,8 +75,9 @@ engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
 	e->pools = calloc(sb->head->n_targets, sizeof(*e->pools));
 	e->queues = calloc(sb->head->n_targets, sizeof(*e->queues));
 	e->tick = event_new(base, -1, EV_PERSIST, tick, e);
+	e->queue_tick = event_new(base, -1, 0, serve_queues, e);
 	if (e->pools == NULL || e->queues == NULL || e->tick == NULL ||
-	    event_add(e->tick, &every) == -1 ||
+	    e->queue_tick == NULL || event_add(e->tick, &every) == -1 ||
 	    getrandom(e->random, sizeof(e->random), 0) == -1) {
 		err_set(err, ERR_LOCAL, "cannot start the engine");
 		engine_free(e);
@@ -138,6 +140,8 @@ engine_free(struct engine *e)
 	snapshot_release(e->snap);
 	if (e->tick != NULL)
 		event_free(e->tick);
+	if (e->queue_tick != NULL)
+		event_free(e->queue_tick);
 	free(e);
 }
 
@@ -397,8 +401,6 @@ tick(int fd, short what, void *arg)
 	    memory_order_relaxed);
 	sweep_clients(e);
 	node_conn_sweep(e, false);
-	if (e->n_queued > 0)
-		serve_queues(e);
 	engine_resume(e);
 	check_idle(e);
 	engine_leave(e);
@@ -421,10 +423,26 @@ sweep_clients(struct engine *e)
 	}
 }
 
-/* Other workers give places back, too, and nobody tells us. */
-static void
-serve_queues(struct engine *e)
+void
+engine_serve_soon(struct engine *e)
 {
+	struct timeval soon = { .tv_usec = QUEUE_MS * 1000 };
+
+	if (!event_pending(e->queue_tick, EV_TIMEOUT, NULL))
+		event_add(e->queue_tick, &soon);
+}
+
+static void
+serve_queues(int fd, short what, void *arg)
+{
+	struct engine *e = arg;
+
+	(void)fd;
+	(void)what;
+	engine_enter(e);
 	for (uint32_t i = 0; i < e->snap->head->n_roles; i++)
 		exchange_serve_queue(e, snapshot_role(e->snap, i));
+	if (e->n_queued > 0)
+		engine_serve_soon(e);
+	engine_leave(e);
 }

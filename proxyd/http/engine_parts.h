@@ -64,7 +64,7 @@ struct engine {
 	uint32_t n_queued;
 	bool serving; /* a queue, just now */
 
-	struct event *tick;
+	struct event *tick, *queue_tick;
 	bool draining;
 	int64_t drain_ms; /* then all is cut */
 	void (*idle_cb)(void *);
@@ -93,6 +93,10 @@ void engine_log(struct engine *, const struct access_log_entry *);
 /* Descriptors are free again, or clients fewer. */
 void engine_resume(struct engine *);
 void engine_pause(struct engine *);
+
+/* Looks after the queues soon: other workers give places back, too, and
+ * nobody tells us. */
+void engine_serve_soon(struct engine *);
 
 /* A role's queue, made when first needed; NULL: no memory. */
 struct queue *engine_queue(struct engine *, const struct snap_role *);

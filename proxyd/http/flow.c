@@ -5,6 +5,7 @@
 
 #define TURN_MAX   (2U << 20)  /* bytes before others have their turn */
 #define SPLICE_MIN (64U << 10) /* below, copying is cheaper */
+#define JOIN_MAX   (4U << 10)  /* of a body copied behind its head */
 #define LARGE_FROM (64U << 10) /* payload after which large reads pay */
 
 static enum flow_result flush(struct flow *, struct flow_tools *,
@@ -40,10 +41,11 @@ flow_fini(struct flow *f, struct flow_tools *t)
 }
 
 void
-flow_head(struct flow *f, const char *head, size_t size)
+flow_head(struct flow *f, char *head, size_t size, size_t room)
 {
 	f->head = head;
 	f->head_size = size;
+	f->head_room = room;
 	f->own_head = false;
 }
 
@@ -147,10 +149,24 @@ keep_head(struct flow *f, struct flow_tools *t)
 	return FLOW_WAITS_DST;
 }
 
+/* A short body goes with its head in one piece, while that stands in memory
+ * with room behind it: a write of two pieces costs the kernel more. */
+static void
+join_head(struct flow *f)
+{
+	if (f->own_head || f->head_size == 0 || f->size == 0 ||
+	    f->size > JOIN_MAX || f->head_size + f->size > f->head_room)
+		return;
+	memcpy(f->head + f->head_size, f->data, f->size);
+	f->head_size += f->size;
+	f->size = 0;
+}
+
 /* FLOW_WAITS_SRC: nothing is left to write. */
 static enum flow_result
 flush(struct flow *f, struct flow_tools *t, struct sock *dst)
 {
+	join_head(f);
 	while (f->head_size + f->size > 0) {
 		struct iovec iov[2];
 		int n = 0;
@@ -160,8 +176,7 @@ flush(struct flow *f, struct flow_tools *t, struct sock *dst)
 		if (!dst->writable)
 			return keep_head(f, t);
 		if (f->head_size > 0)
-			iov[n++] = (struct iovec){ (void *)(uintptr_t)f->head,
-				f->head_size };
+			iov[n++] = (struct iovec){ f->head, f->head_size };
 		if (f->size > 0)
 			iov[n++] = (struct iovec){ f->data, f->size };
 		if ((sent = sock_send(dst, iov, n)) < 0)

@@ -32,12 +32,12 @@ enum flow_state {
 
 struct flow {
 	uint8_t state;
-	uint8_t in;	  /* enum framing */
-	uint8_t out;	  /* enum flow_out */
-	bool splice;	  /* may go through a pipe */
-	bool own_head;	  /* head stands in head_buf */
-	const char *head; /* goes first: a message's head */
-	size_t head_size;
+	uint8_t in;    /* enum framing */
+	uint8_t out;   /* enum flow_out */
+	bool splice;   /* may go through a pipe */
+	bool own_head; /* head stands in head_buf */
+	char *head;    /* goes first: a message's head */
+	size_t head_size, head_room;
 	struct buf *head_buf;
 	struct buf *buf;
 	char *data; /* to be written; mostly in buf */
@@ -75,9 +75,10 @@ void flow_init(struct flow *, struct body_framing, enum flow_out);
 /* Gives back all it holds (a bytes-filled pipe is closed). */
 void flow_fini(struct flow *, struct flow_tools *);
 
-/* Puts a head before what the flow will write.  The bytes must stay until the
- * next flow_run() returns; what is left then is kept by the flow. */
-void flow_head(struct flow *, const char *head, size_t size);
+/* Puts a head before what the flow will write.  It stands in `room` bytes
+ * that must stay until the next flow_run() returns; what is left then is kept
+ * by the flow. */
+void flow_head(struct flow *, char *head, size_t size, size_t room);
 
 /*
  * The body's first bytes, which came with the head; they must stay until the

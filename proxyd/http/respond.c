@@ -127,7 +127,8 @@ relay_interim(struct exchange *x)
 		flow_init(&x->down, (struct body_framing){ FRAMING_NONE, 0 },
 		    FLOW_RAW);
 		flow_head(&x->down, e->scratch,
-		    forward_response(e->scratch, sizeof(e->scratch), &fr));
+		    forward_response(e->scratch, sizeof(e->scratch), &fr),
+		    sizeof(e->scratch));
 		r = flow_run(&x->down, &e->tools, &x->node->s, &x->client->s,
 		    &why);
 	}
@@ -218,7 +219,7 @@ respond(struct exchange *x)
 		exchange_node_failed(x, WHY_NODE_GARBAGE);
 		return;
 	}
-	flow_head(&x->down, e->scratch, size);
+	flow_head(&x->down, e->scratch, size, sizeof(e->scratch));
 	x->status = x->res.status;
 	exchange_move(x, X_RESPONSE);
 	exchange_run_down(x);

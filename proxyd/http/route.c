@@ -185,7 +185,7 @@ exchange_reply(struct exchange *x, enum why why)
 	}
 	flow_fini(&x->down, &e->tools);
 	flow_init(&x->down, (struct body_framing){ FRAMING_NONE, 0 }, FLOW_RAW);
-	flow_head(&x->down, e->scratch, size);
+	flow_head(&x->down, e->scratch, size, sizeof(e->scratch));
 	exchange_move(x, X_REPLY);
 	exchange_reply_run(x);
 }

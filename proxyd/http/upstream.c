@@ -154,6 +154,7 @@ wait_in_queue(struct exchange *x, enum why why)
 	if (x->queued_us == -1)
 		x->queued_us = e->now_us;
 	count_queued(x, 1);
+	engine_serve_soon(e);
 	exchange_move(x, X_QUEUED);
 }
 
@@ -225,7 +226,8 @@ connect_node(struct exchange *x, uint32_t index)
 	x->ask.tried[x->ask.n_tried++] = index;
 	x->holds_node = true;
 	x->attempts++;
-	x->node = node_conn_get(x->e, x->snap_node, x->client, x->fresh, careful);
+	x->node =
+	    node_conn_get(x->e, x->snap_node, x->client, x->fresh, careful);
 	x->sent_us = x->e->now_us;
 	if (x->node == NULL && (errno == EMFILE || errno == ENFILE)) {
 		engine_pause(x->e);
@@ -286,7 +288,7 @@ send_request(struct exchange *x)
 	if (x->site->max_body > 0)
 		x->up.limit = x->site->max_body;
 	x->up.splice = x->snap->head->settings.splice != 0;
-	flow_head(&x->up, e->scratch, size);
+	flow_head(&x->up, e->scratch, size, sizeof(e->scratch));
 	exchange_move(x, X_REQUEST);
 	if (feed_body(x))
 		exchange_run_up(x);
@@ -402,7 +404,7 @@ exchange_node_failed(struct exchange *x, enum why why)
 	    false);
 	x->why = why;
 	/* What was never sent adds no load, so it costs nothing. */
-	if (again && sent && !balance_retry(x->e->balance)) {
+	if (again && sent && !balance_retry(x->e->balance, x->snap)) {
 		again = false;
 		x->why = WHY_RETRY_BUDGET;
 	}

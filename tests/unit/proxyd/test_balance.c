@@ -368,12 +368,12 @@ retries_have_a_budget(void **state)
 	int spent = 0;
 
 	(void)state;
-	while (balance_retry(w.b))
+	while (balance_retry(w.b, w.snap))
 		spent++;
 	assert_int_equal(spent, 1000);
 	for (int i = 0; i < 100; i++)
 		balance_request(w.b, w.snap);
-	for (spent = 0; balance_retry(w.b);)
+	for (spent = 0; balance_retry(w.b, w.snap);)
 		spent++;
 	assert_int_equal(spent, 10); /* 10 % of 100 */
 }
