@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define STATUS_LINE_MIN   12 /* "HTTP/1.1 200" */
+#define STATUS_LINE_MIN	  12 /* "HTTP/1.1 200" */
 #define STATUS_LINE_START "HTTP/1."
 
 enum state { P_LINE, P_FIELDS, P_DONE };
@@ -79,9 +79,9 @@ status_line(struct response *r, const char *buf, uint32_t end)
 	const char *p = buf + r->line;
 	uint32_t len = end - r->line;
 
-	if (len < STATUS_LINE_MIN || !starts_right(p, len) ||
-	    !is_digit(p[7]) || p[8] != ' ' || p[9] < '1' || p[9] > '5' ||
-	    !is_digit(p[10]) || !is_digit(p[11]))
+	if (len < STATUS_LINE_MIN || !starts_right(p, len) || !is_digit(p[7]) ||
+	    p[8] != ' ' || p[9] < '1' || p[9] > '5' || !is_digit(p[10]) ||
+	    !is_digit(p[11]))
 		return false;
 	if (len > STATUS_LINE_MIN && p[STATUS_LINE_MIN] != ' ')
 		return false;
