@@ -225,7 +225,7 @@ half_run(struct engine *e, struct half *h, struct sock *src, struct sock *dst)
 		if (h->state == HALF_ENDED) {
 			sock_shut(dst); /* the other direction may go on */
 			h->state = HALF_DONE;
-		} else if (!src->readable) {
+		} else if (!src->readable && !sock_look_again(src)) {
 			break;
 		} else if (h->bytes - start > TURN_MAX) {
 			sock_again(src);

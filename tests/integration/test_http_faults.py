@@ -88,6 +88,27 @@ def test_a_reset_right_behind_data_is_seen(pair, answer):
         assert time.monotonic() - start < 1
 
 
+def test_a_reset_right_behind_data_ends_a_tunnel(pair):
+    ended = []
+
+    def tunnel(sock, head, body):
+        sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\n"
+                     b"Connection: Upgrade\r\nUpgrade: x\r\n\r\n")
+        px.read_all(sock)
+        ended.append(sock)
+        return False
+
+    for origin in pair.origins:
+        origin.script = tunnel
+    for _ in range(20):
+        s = ask(pair, b"GET / HTTP/1.1\r\nHost: a\r\n"
+                b"Connection: Upgrade\r\nUpgrade: x\r\n\r\n")
+        assert s.recv(100).startswith(b"HTTP/1.1 101 ")
+        s.sendall(b"x" * 1000)
+        px.reset(s)
+    muster.wait_for(lambda: len(ended) == 20, timeout=5)
+
+
 def test_what_is_no_http_is_not_waited_for(pair):
     """220 of a mail server, or noise: it has no end of line perhaps."""
     for origin in pair.origins:
