@@ -121,7 +121,8 @@ flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
 			pipe_give(t->pipes, &f->pipe);
 			return FLOW_WAITS_SRC;
 		}
-		if (f->pipe == NULL && f->splice && f->left >= SPLICE_MIN)
+		if (f->pipe == NULL && f->splice && f->in == FRAMING_LENGTH &&
+		    f->out == FLOW_RAW && f->left >= SPLICE_MIN)
 			f->pipe = pipe_take(t->pipes);
 		r = f->pipe != NULL ? splice_some(f, src) :
 				      read_some(f, t, src, why);

@@ -30,7 +30,8 @@ put(struct writer *w, const char *bytes, size_t n)
 		w->full = true;
 		return;
 	}
-	memcpy(w->at, bytes, n);
+	if (n > 0)
+		memcpy(w->at, bytes, n);
 	w->at += n;
 }
 

@@ -1,0 +1,306 @@
+/*
+ * test_flow.c: bytes from one socket to another, over socket pairs: every
+ * framing into every other, readers that take little, sources that end badly.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <sys/socket.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "proxyd/http/flow.h"
+
+struct ends {
+	struct sock src, dst;
+	int writer, reader;
+};
+
+static struct buf_pool bufs;
+static struct pipe_pool pipes;
+static struct flow_tools tools = { &bufs, &pipes };
+
+static void
+open_ends(struct ends *s)
+{
+	int in[2], out[2], small = 4096;
+
+	assert_int_equal(socketpair(AF_UNIX,
+			     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, in),
+	    0);
+	assert_int_equal(socketpair(AF_UNIX,
+			     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+			     out),
+	    0);
+	setsockopt(out[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	memset(s, 0, sizeof(*s));
+	s->writer = in[0];
+	s->src.fd = in[1];
+	s->dst.fd = out[1];
+	s->reader = out[0];
+	s->src.readable = s->dst.writable = true;
+}
+
+static void
+close_ends(struct ends *s)
+{
+	io_close(&s->writer);
+	io_close(&s->src.fd);
+	io_close(&s->dst.fd);
+	io_close(&s->reader);
+}
+
+/* Runs the flow as its events would, with a reader that takes `bite` bytes
+ * at a time, and a source of `bytes`.  Returns how it ended. */
+static enum flow_result
+pump(struct flow *f, struct ends *s, const char *bytes, size_t size,
+    size_t bite, char *got, size_t *n_got)
+{
+	enum flow_result r = FLOW_WAITS_SRC;
+	enum why why = WHY_NONE;
+	bool eof = false;
+
+	*n_got = 0;
+	for (;;) {
+		ssize_t n;
+
+		if (size > 0) {
+			n = send(s->writer, bytes, size, MSG_NOSIGNAL);
+			bytes += n > 0 ? n : 0;
+			size -= n > 0 ? (size_t)n : 0;
+		} else if (!eof) {
+			shutdown(s->writer, SHUT_WR);
+			eof = true;
+		}
+		s->src.readable = s->dst.writable = true;
+		r = flow_run(f, &tools, &s->src, &s->dst, &why);
+		n = recv(s->reader, got + *n_got, bite, 0);
+		*n_got += n > 0 ? (size_t)n : 0;
+		if (r != FLOW_WAITS_SRC && r != FLOW_WAITS_DST &&
+		    r != FLOW_WAITS_TURN)
+			break;
+	}
+	for (;;) {
+		ssize_t n = recv(s->reader, got + *n_got, 65536, 0);
+
+		if (n <= 0)
+			break;
+		*n_got += (size_t)n;
+	}
+	return r;
+}
+
+/* Payload of chunks, which must end right. */
+static size_t
+unchunk(char *bytes, size_t size)
+{
+	struct chunked c;
+	struct chunk_piece piece;
+	size_t taken;
+
+	chunked_init(&c);
+	assert_int_equal(chunked_decode(&c, bytes, size, &piece, &taken),
+	    CHUNK_DONE);
+	assert_int_equal(taken, size);
+	memmove(bytes, bytes + piece.start, piece.len);
+	return piece.len;
+}
+
+/* In chunks of uneven sizes. */
+static size_t
+chunk(char *out, const char *payload, size_t size)
+{
+	size_t n = 0, step = 1;
+
+	while (size > 0) {
+		size_t len = step < size ? step : size;
+
+		n += (size_t)snprintf(out + n, 32, "%zX\r\n", len);
+		memcpy(out + n, payload, len);
+		memcpy(out + n + len, CHUNK_TAIL, 2);
+		n += len + 2;
+		payload += len;
+		size -= len;
+		step = step * 3 + 1;
+	}
+	memcpy(out + n, CHUNK_END, 5);
+	return n + 5;
+}
+
+static void
+every_framing_into_every_other(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 5, 100, 4096, 16384, 16385, 70000,
+		200000 };
+	static const enum framing ins[] = { FRAMING_LENGTH, FRAMING_CHUNKED,
+		FRAMING_CLOSE };
+	char *payload = malloc(200000), *in = malloc(400000),
+	     *got = malloc(400000);
+
+	(void)state;
+	for (size_t i = 0; i < 200000; i++)
+		payload[i] = (char)(i * 31 + i / 251);
+	for (size_t i = 0; i < nitems(sizes) * nitems(ins) * 2 * 2; i++) {
+		size_t size = sizes[i / 4 / nitems(ins)], n_in = size, n;
+		enum framing kind = ins[i / 4 % nitems(ins)];
+		enum flow_out out = i & 1 ? FLOW_CHUNKS : FLOW_RAW;
+		struct ends s;
+		struct flow f;
+
+		open_ends(&s);
+		memcpy(in, payload, size);
+		if (kind == FRAMING_CHUNKED)
+			n_in = chunk(in, payload, size);
+		flow_init(&f, (struct body_framing){ kind, size }, out);
+		f.splice = true;
+		assert_int_equal(pump(&f, &s, in, n_in, i & 2 ? 700 : 60000,
+				     got, &n),
+		    FLOW_FINISHED);
+		assert_int_equal(f.bytes, size);
+		if (out == FLOW_CHUNKS && (size > 0 || kind != FRAMING_LENGTH))
+			n = unchunk(got, n);
+		assert_int_equal(n, size);
+		assert_memory_equal(got, payload, size);
+		flow_fini(&f, &tools);
+		close_ends(&s);
+	}
+	free(payload);
+	free(in);
+	free(got);
+}
+
+/* A head, and a body part of which came with it; a reader so slow that both
+ * must be kept. */
+static void
+heads_go_first(void **state)
+{
+	static const char body[] = "0123456789";
+	char scratch[20000], first[64 + 2 * BUF_MARGIN], got[30000];
+
+	(void)state;
+	for (size_t with = 0; with <= 10; with++) {
+		struct ends s;
+		struct flow f;
+		enum why why;
+		size_t n;
+
+		open_ends(&s);
+		memset(scratch, 'h', sizeof(scratch));
+		memcpy(first + BUF_MARGIN, body, with);
+		flow_init(&f, (struct body_framing){ FRAMING_LENGTH, 10 },
+		    FLOW_RAW);
+		assert_int_equal(flow_feed(&f, first + BUF_MARGIN, with, &why),
+		    FLOW_WAITS_SRC);
+		flow_head(&f, scratch, 15000, sizeof(scratch));
+		s.dst.writable = with % 2;
+		assert_int_equal(flow_run(&f, &tools, &s.src, &s.dst, &why),
+		    FLOW_WAITS_DST);
+		memset(scratch, 'x', sizeof(scratch)); /* others use it */
+		assert_int_equal(pump(&f, &s, body + with, 10 - with, 500, got,
+				     &n),
+		    FLOW_FINISHED);
+		assert_int_equal(n, 15010);
+		for (size_t i = 0; i < 15000; i++)
+			assert_int_equal(got[i], 'h');
+		assert_memory_equal(got + 15000, body, 10);
+		flow_fini(&f, &tools);
+		close_ends(&s);
+	}
+}
+
+static void
+bad_ends(void **state)
+{
+	static const struct {
+		enum framing kind;
+		uint64_t length;
+		const char *bytes;
+		enum flow_result result;
+		enum flow_out out;
+	} cases[] = {
+		{ FRAMING_LENGTH, 5, "hel", FLOW_CUT, FLOW_RAW },
+		{ FRAMING_LENGTH, 5, "hel", FLOW_CUT, FLOW_CHUNKS },
+		{ FRAMING_CHUNKED, 0, "5\r\nhel", FLOW_CUT, FLOW_CHUNKS },
+		{ FRAMING_CHUNKED, 0, "5\r\nhello\r\n", FLOW_CUT, FLOW_CHUNKS },
+		{ FRAMING_CHUNKED, 0, "5\r\nhello\r\n0\r\n", FLOW_CUT,
+		    FLOW_RAW },
+		{ FRAMING_CHUNKED, 0, "5\r\nhello\r\nx\r\n", FLOW_BAD,
+		    FLOW_CHUNKS },
+	};
+	char got[100];
+
+	(void)state;
+	for (size_t i = 0; i < nitems(cases); i++) {
+		struct ends s;
+		struct flow f;
+		size_t n;
+
+		open_ends(&s);
+		flow_init(&f,
+		    (struct body_framing){ cases[i].kind, cases[i].length },
+		    cases[i].out);
+		assert_int_equal(pump(&f, &s, cases[i].bytes,
+				     strlen(cases[i].bytes), 50, got, &n),
+		    cases[i].result);
+		/* Whatever went out does not look whole. */
+		assert_false(n >= 5 && memcmp(got + n - 5, CHUNK_END, 5) == 0);
+		flow_fini(&f, &tools);
+		close_ends(&s);
+	}
+}
+
+static void
+limits_and_rests(void **state)
+{
+	char data[64 + 2 * BUF_MARGIN], *at = data + BUF_MARGIN;
+	struct flow f;
+	enum why why;
+
+	(void)state;
+	flow_init(&f, (struct body_framing){ FRAMING_CLOSE, 0 }, FLOW_RAW);
+	f.limit = 4;
+	assert_int_equal(flow_feed(&f, at, 5, &why), FLOW_TOO_LARGE);
+
+	memcpy(at, "helloGET /", 10);
+	flow_init(&f, (struct body_framing){ FRAMING_LENGTH, 5 }, FLOW_RAW);
+	assert_int_equal(flow_feed(&f, at, 10, &why), FLOW_WAITS_SRC);
+	assert_int_equal(f.state, FLOW_ENDED);
+	assert_int_equal(f.rest_size, 5);
+	assert_memory_equal(f.rest, "GET /", 5);
+
+	memcpy(at, "1\r\na\r\n0\r\n\r\nGET /", 16);
+	flow_init(&f, (struct body_framing){ FRAMING_CHUNKED, 0 }, FLOW_CHUNKS);
+	assert_int_equal(flow_feed(&f, at, 16, &why), FLOW_WAITS_SRC);
+	assert_int_equal(f.rest_size, 5);
+	assert_memory_equal(f.rest, "GET /", 5);
+	assert_int_equal(f.size, 11);
+	assert_memory_equal(f.data, "1\r\na\r\n0\r\n\r\n", 11);
+}
+
+static int
+free_pools(void **state)
+{
+	(void)state;
+	buf_pool_free(&bufs);
+	pipe_pool_free(&pipes);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_framing_into_every_other),
+		cmocka_unit_test(heads_go_first),
+		cmocka_unit_test(bad_ends),
+		cmocka_unit_test(limits_and_rests),
+	};
+
+	return cmocka_run_group_tests_name("flow", tests, NULL, free_pools);
+}
