@@ -26,7 +26,7 @@ void secret_scrub_arg(char *arg);
  * Reads one line (a passphrase) from fd, without its newline, or from the
  * terminal without echo when fd is -1.  `prompt` goes to the terminal.
  */
-int secret_read_line(
-    int fd, const char *prompt, char *buf, size_t size, struct err *);
+int secret_read_line(int fd, const char *prompt, char *buf, size_t size,
+    struct err *);
 
 #endif

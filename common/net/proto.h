@@ -22,12 +22,12 @@
 #define PROTO_RECORD_MAX    (PROTO_FRAME_MAX - 16 - 1) /* body: - tag - type */
 #define PROTO_HANDSHAKE_MAX 2048 /* before authentication */
 #define PROTO_HANDSHAKE_S   5
-#define PROTO_SKEW_S	    60	 /* clocks may differ by this much */
+#define PROTO_SKEW_S	    60 /* clocks may differ by this much */
 /* A client sends at most this many bytes of STDIN or FILE beyond what was
  * taken: so a command that does not read never fills the session, and a
  * SIGNAL always gets through. */
-#define PROTO_WINDOW	    (1024 * 1024)
-#define PROTO_ERROR_MAX	    1700 /* an err as JSON, every byte escaped */
+#define PROTO_WINDOW	(1024 * 1024)
+#define PROTO_ERROR_MAX 1700 /* an err as JSON, every byte escaped */
 
 enum record_type {
 	REC_REQUEST = 1, /* JSON: {"verb": ..., arguments} */

@@ -181,8 +181,8 @@ put_fields(struct writer *w, const struct fields *fs, const char *base,
 			continue;
 		}
 		put(w, base + from, to - from);
-		from = to = f->name;
 		if (f->flags & FIELD_CANONICAL) {
+			from = f->name;
 			to = f->value + f->value_len + 2;
 			continue;
 		}

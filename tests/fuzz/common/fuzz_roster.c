@@ -76,7 +76,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	size_t n_body = sizeof(cluster) - 1 + size;
 
 	if (sodium_init() == -1 ||
-	    (r = roster_open_fd(file_of("", 0, input, size), seed, &e)) != NULL)
+	    roster_open_fd(file_of("", 0, input, size), seed, &e) != NULL)
 		abort();
 	crypto_sign_seed_keypair(pub, secret, seed);
 	memcpy(h.cluster_uuid, "8bcf1f88-7eb4-4ab1-87b3-2c1f0cf4e0f9", 37);

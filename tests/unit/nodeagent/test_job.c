@@ -281,8 +281,9 @@ no_descriptor_and_no_signal_is_inherited(void **unused)
 	 * nobody can undo or send. */
 	ignored = strstr(r.out[JOB_STDOUT], "SigIgn:\t");
 	assert_non_null(ignored);
-	assert_int_equal(
-	    strtoull(ignored + strlen("SigIgn:\t"), NULL, 16) & 0x7fffffff, 0);
+	assert_int_equal(strtoull(ignored + strlen("SigIgn:\t"), NULL, 16) &
+		0x7fffffff,
+	    0);
 	assert_non_null(strstr(r.out[JOB_STDOUT], "0022\n"));
 }
 
