@@ -82,12 +82,12 @@ ranges(void **state)
 static void
 a_thousand_ranges(void **state)
 {
-	char text[8000] = "bytes=0-";
+	char text[4000] = "bytes=0-";
 	struct range_set set;
 
 	(void)state;
-	while (strlen(text) < 4000)
-		strcat(text, ",0-");
+	for (size_t n = strlen(text); n + 4 <= sizeof(text); n += 3)
+		memcpy(text + n, ",0-", 4);
 	assert_int_equal(range_parse(text, strlen(text), 10, &set),
 	    RANGE_WHOLE);
 }
