@@ -2,6 +2,7 @@
 #include "proxyd/http/engine.h"
 
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +24,10 @@
 #define SWEEP_PARTS    20  /* each client is looked at once a second... */
 #define SWEEP_MIN      512 /* ...and at each tick while they are few */
 #define ACCEPTS_A_TURN 64
+#define FDS_OURS       24 /* event loop, listeners, pipes, shared memory */
 
 static void tick(int fd, short what, void *);
+static uint32_t descriptors_for_clients(void);
 static void sweep_clients(struct engine *);
 static void serve_queues(int fd, short what, void *);
 static void accept_ready(int fd, short what, void *);
@@ -69,6 +72,7 @@ engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
 	e->snap = snap;
 	e->log = log;
 	e->date_s = -1;
+	e->client_fds = descriptors_for_clients();
 	e->tools = (struct flow_tools){ &e->bufs, &e->pipes };
 	LIST_INIT(&e->listeners);
 	TAILQ_INIT(&e->idle_nodes);
@@ -288,6 +292,29 @@ engine_unlisten(struct engine *e)
 	}
 }
 
+/* Clients must not take the last descriptors: some are for the nodes that
+ * serve them. */
+static uint32_t
+descriptors_for_clients(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == -1 ||
+	    files.rlim_cur >= UINT32_MAX)
+		return UINT32_MAX;
+	return files.rlim_cur <= FDS_OURS ?
+	    1 :
+	    (uint32_t)(files.rlim_cur - FDS_OURS) / 8 * 7;
+}
+
+static uint32_t
+max_clients(const struct engine *e)
+{
+	uint32_t wanted = e->snap->head->settings.max_clients;
+
+	return wanted < e->client_fds ? wanted : e->client_fds;
+}
+
 void
 engine_pause(struct engine *e)
 {
@@ -305,7 +332,7 @@ engine_resume(struct engine *e)
 {
 	struct listener *l;
 
-	if (!e->paused || e->n_clients >= e->snap->head->settings.max_clients)
+	if (!e->paused || e->n_clients >= max_clients(e))
 		return;
 	e->paused = false;
 	LIST_FOREACH (l, &e->listeners, link)
@@ -324,7 +351,7 @@ accept_ready(int fd, short what, void *arg)
 		struct addr peer;
 		int client;
 
-		if (e->n_clients >= e->snap->head->settings.max_clients) {
+		if (e->n_clients >= max_clients(e)) {
 			engine_pause(e);
 			break;
 		}

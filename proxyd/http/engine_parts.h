@@ -46,7 +46,8 @@ struct engine {
 	uint64_t random[2];
 
 	LIST_HEAD(, listener) listeners;
-	bool paused; /* no descriptors, or too many clients */
+	bool paused;	     /* no descriptors, or too many clients */
+	uint32_t client_fds; /* descriptors that clients may take */
 
 	struct client **clients; /* all of them, in no order */
 	uint32_t n_clients, room, sweep_at;

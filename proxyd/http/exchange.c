@@ -36,8 +36,10 @@ static const struct {
 	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
 		TO(X_DONE),
 	    run_nothing, run_nothing },
+	/* With no descriptor to be had it goes back to where it was. */
 	[X_QUEUED] = { "queued",
-	    TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) | TO(X_DONE),
+	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
+		TO(X_DONE),
 	    watch_client, sweep_queued },
 	[X_CONNECT] = { "connect",
 	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |

@@ -18,6 +18,7 @@
 static bool hold_site(struct exchange *);
 static void choose(struct exchange *);
 static void wait_in_queue(struct exchange *, enum why);
+static void wait_for_descriptor(struct exchange *);
 static void connect_node(struct exchange *, uint32_t index);
 static void send_request(struct exchange *);
 static bool feed_body(struct exchange *);
@@ -144,15 +145,16 @@ wait_in_queue(struct exchange *x, enum why why)
 	    x->site->queue_ms != 0 ? x->site->queue_ms : x->role->queue_ms;
 
 	x->why = why;
+	if (x->queued_us == -1)
+		x->queued_us = e->now_us;
+	/* Whoever comes back has waited already. */
 	if (q == NULL ||
 	    !queue_push(q, &x->queue, x->site->id, x->site->share,
-		x->role->queue_max, e->now_ms + wait_ms)) {
+		x->role->queue_max, x->queued_us / 1000 + wait_ms)) {
 		exchange_reply(x,
 		    x->role->queue_max == 0 ? why : WHY_QUEUE_FULL);
 		return;
 	}
-	if (x->queued_us == -1)
-		x->queued_us = e->now_us;
 	count_queued(x, 1);
 	engine_serve_soon(e);
 	exchange_move(x, X_QUEUED);
@@ -199,6 +201,8 @@ exchange_serve_queue(struct engine *e, const struct snap_role *role)
 			connect_node(x, answer.node);
 		else
 			exchange_reply(x, WHY_NO_NODE);
+		if (x->state == X_QUEUED && x->why == WHY_NO_DESCRIPTORS)
+			break; /* nor would there be one for the next */
 		client_run(c);
 		entry = NULL;
 	}
@@ -213,6 +217,17 @@ connect_why(int error)
 	return error == ECONNREFUSED ? WHY_CONNECT_REFUSED :
 	    error == ETIMEDOUT	     ? WHY_CONNECT_TIMEOUT :
 				       WHY_CONNECT_FAILED;
+}
+
+/* Somebody else's connection will be free, and serve this one, too. */
+static void
+wait_for_descriptor(struct exchange *x)
+{
+	engine_pause(x->e);
+	exchange_release(x, BALANCE_NEUTRAL, WHY_NO_DESCRIPTORS, false);
+	x->ask.n_tried--;
+	x->attempts--;
+	wait_in_queue(x, WHY_NO_DESCRIPTORS);
 }
 
 /* A place at the node is held. */
@@ -230,8 +245,7 @@ connect_node(struct exchange *x, uint32_t index)
 	    node_conn_get(x->e, x->snap_node, x->client, x->fresh, careful);
 	x->sent_us = x->e->now_us;
 	if (x->node == NULL && (errno == EMFILE || errno == ENFILE)) {
-		engine_pause(x->e);
-		exchange_reply(x, WHY_NO_DESCRIPTORS);
+		wait_for_descriptor(x);
 	} else if (x->node == NULL) {
 		enum why why = connect_why(errno);
 
