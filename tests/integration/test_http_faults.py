@@ -148,6 +148,30 @@ def test_a_client_that_is_gone_does_not_wait_in_the_queue(tmp_path):
         assert not proxy.close()
 
 
+def test_few_descriptors_delay_and_fail_nothing(tmp_path):
+    """Clients do not take those that nodes need; the rest waits."""
+    proxy = px.Proxy(tmp_path, prefix=("prlimit", "--nofile=64"))
+    served = []
+
+    def client():
+        with proxy.connect() as s:
+            for _ in range(5):
+                s.sendall(GET)
+                served.append(s.recv(1000)[:13])
+            s.sendall(LAST)
+            served.append(px.read_all(s)[0][:13])
+
+    try:
+        threads = [threading.Thread(target=client) for _ in range(100)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert served == [b"HTTP/1.1 200 "] * 600
+    finally:
+        assert not proxy.close()
+
+
 def test_a_long_pipeline_of_local_answers(pair):
     """Longer than one client's turn."""
     n = 1000
