@@ -285,6 +285,8 @@ count(struct tunnel *t)
 	t->down.counted = t->down.bytes;
 	sb_add(&e->row->bytes_in, in);
 	sb_add(&e->row->bytes_out, out);
+	sb_add(&sb_target(e->sb, t->target)->bytes_out, in);
+	sb_add(&sb_target(e->sb, t->target)->bytes_in, out);
 	count_account(e, t->site, in, out);
 	/* Nothing holds an owner's row: it may be another's by now. */
 	if (t->owner != SB_NONE &&
