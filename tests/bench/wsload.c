@@ -19,6 +19,8 @@
  *
  * Exits with 1 when any connection failed.
  */
+#include "tests/bench/wsload.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -39,7 +41,6 @@
 #include "common/base/addr.h"
 #include "common/base/err.h"
 #include "tests/bench/ws.h"
-#include "tests/bench/wsload.h"
 
 #define IN_MAX	      8192 /* a response's head */
 #define SIZE_MAX_TEXT (64U << 10)
