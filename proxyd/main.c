@@ -23,6 +23,7 @@
 #include "proxyd/process/follower.h"
 #include "proxyd/process/master.h"
 #include "proxyd/process/worker.h"
+#include "proxyd/static/opener.h"
 
 struct options {
 	const char *state;
@@ -32,7 +33,7 @@ struct options {
 
 typedef int command_fn(const struct options *, struct err *);
 
-static command_fn command_run, command_upgrade, command_worker,
+static command_fn command_run, command_upgrade, command_worker, command_opener,
     command_follower, command_version, command_help;
 
 static const struct {
@@ -46,6 +47,7 @@ static const struct {
 	{ "version", command_version, "print the version" },
 	{ "help", command_help, "print this" },
 	{ "worker", command_worker, NULL },
+	{ "opener", command_opener, NULL },
 	{ "follower", command_follower, NULL },
 };
 
@@ -186,6 +188,14 @@ command_worker(const struct options *o, struct err *e)
 	(void)o;
 	(void)e;
 	return worker_run();
+}
+
+static int
+command_opener(const struct options *o, struct err *e)
+{
+	(void)o;
+	(void)e;
+	return opener_run();
 }
 
 static int

@@ -18,6 +18,7 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/node_conn.h"
+#include "proxyd/static/serve.h"
 
 #define TICK_MS	       50  /* the grain of every deadline */
 #define QUEUE_MS       5   /* and how often queues are looked after */
@@ -132,6 +133,7 @@ engine_free(struct engine *e)
 		node_conn_sweep(e, true);
 	engine_leave(e);
 	free_lists(e);
+	static_fini(e);
 	for (uint32_t i = 0; e->queues != NULL && i < e->sb->head->n_targets;
 	     i++)
 		queue_free(e->queues[i]);
@@ -147,6 +149,12 @@ engine_free(struct engine *e)
 	if (e->queue_tick != NULL)
 		event_free(e->queue_tick);
 	free(e);
+}
+
+void
+engine_serve_files(struct engine *e, struct files *files)
+{
+	e->files = files;
 }
 
 void

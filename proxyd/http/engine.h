@@ -16,6 +16,7 @@
 
 struct event_base;
 struct engine;
+struct files;
 
 /* The flags a worker's event base wants: no locks, changes in batches. */
 struct event_base *engine_event_base(struct err *);
@@ -24,6 +25,9 @@ struct event_base *engine_event_base(struct err *);
  * The snapshot reference is taken. */
 struct engine *engine_new(struct event_base *, const struct scoreboard *,
     uint32_t slot, struct log_ring *log, struct snapshot *, struct err *);
+
+/* Serves static files from now on; borrowed, must outlive the engine. */
+void engine_serve_files(struct engine *, struct files *);
 
 /* Ends every connection at once. */
 void engine_free(struct engine *);

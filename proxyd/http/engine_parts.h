@@ -18,7 +18,9 @@
 struct access_log_entry;
 struct client;
 struct exchange;
+struct files;
 struct node_conn;
+struct sending;
 
 /* The idle connections to one node in one role, newest first: what was used
  * last is warm, and the oldest may run out. */
@@ -59,6 +61,9 @@ struct engine {
 	uint32_t n_nodes;		    /* idle or not */
 	uint32_t n_idle;
 	struct node_conn *dead_nodes, *free_nodes;
+
+	struct files *files; /* NULL: no static files */
+	struct sending *spare_sendings;
 
 	struct exchange *dead_exchanges, *free_exchanges;
 	struct queue **queues; /* by the role's target row */

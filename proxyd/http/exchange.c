@@ -13,6 +13,7 @@
 #include "common/base/io.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/node_conn.h"
+#include "proxyd/static/serve.h"
 
 #define TO(state) (1U << (state))
 
@@ -34,7 +35,7 @@ static const struct {
 } states[X_STATES] = {
 	[X_HEAD] = { "head",
 	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
-		TO(X_DONE),
+		TO(X_FILE) | TO(X_DONE),
 	    run_nothing, run_nothing },
 	/* With no descriptor to be had it goes back to where it was. */
 	[X_QUEUED] = { "queued",
@@ -52,6 +53,10 @@ static const struct {
 	    run_request, sweep_request },
 	[X_RESPONSE] = { "response", TO(X_DONE), run_response, sweep_response },
 	[X_REPLY] = { "reply", TO(X_DONE), exchange_reply_run, sweep_reply },
+	[X_FILE] = { "file",
+	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
+		TO(X_DONE),
+	    static_run, static_sweep },
 	[X_DONE] = { "done", 0, run_nothing, run_nothing },
 };
 

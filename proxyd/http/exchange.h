@@ -28,11 +28,14 @@ enum exchange_state {
 	X_REQUEST,  /* request on its way, no response yet */
 	X_RESPONSE, /* response on its way */
 	X_REPLY,    /* our own answer on its way */
+	X_FILE,	    /* a file of the site's home, or the question for one */
 	X_DONE,
 	X_STATES
 };
 
 struct access_log_entry;
+
+struct sending;
 
 struct exchange {
 	struct exchange *next; /* among the free */
@@ -42,6 +45,8 @@ struct exchange {
 	const struct snap_site *site;
 	const struct snap_role *role;
 	uint32_t role_index;
+
+	struct sending *sending; /* of a file; static/serve.c's */
 
 	/* The node, while one is held. */
 	struct node_conn *node;
@@ -106,6 +111,8 @@ void exchange_abandon(struct exchange *, enum why);
 
 /* --- route.c */
 void exchange_route(struct exchange *);
+/* No answer of ours: on to a node of the site's role. */
+void exchange_to_node(struct exchange *);
 /* Answers by ourselves, with the status of `why`. */
 void exchange_reply(struct exchange *, enum why);
 void exchange_reply_run(struct exchange *);

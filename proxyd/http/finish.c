@@ -8,6 +8,7 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/reply.h"
+#include "proxyd/static/serve.h"
 
 #define STATUS_CLIENT_GONE 499 /* in logs: it left before any answer */
 
@@ -76,6 +77,7 @@ exchange_free(struct exchange *x)
 	if (held)
 		sb_release(sb_account(e->sb, x->site->account)->active,
 		    e->slot);
+	static_release(x);
 	flow_fini(&x->up, &e->tools);
 	flow_fini(&x->down, &e->tools);
 	x->next = e->dead_exchanges; /* whoever called looks at its state */

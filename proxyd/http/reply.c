@@ -9,12 +9,18 @@ static const struct {
 	const char *reason, *text;
 } replies[] = {
 	{ 200, "OK", "" },
+	{ 206, "Partial Content", "" },
+	{ 301, "Moved Permanently", "" },
+	{ 304, "Not Modified", "" },
 	{ 400, "Bad Request", "The request could not be understood." },
+	{ 403, "Forbidden", "This file is not shown." },
 	{ 404, "Not Found", "There is no such site here." },
 	{ 405, "Method Not Allowed", "This method is not served here." },
 	{ 408, "Request Timeout", "The request took too long to arrive." },
+	{ 412, "Precondition Failed", "" },
 	{ 413, "Content Too Large", "The request is larger than allowed." },
 	{ 414, "URI Too Long", "The address is longer than allowed." },
+	{ 416, "Range Not Satisfiable", "" },
 	{ 417, "Expectation Failed", "The expectation cannot be met." },
 	{ 421, "Misdirected Request", "This server does not answer for it." },
 	{ 431, "Request Header Fields Too Large",
@@ -31,10 +37,15 @@ static const struct {
 static size_t
 row_of(int status)
 {
-	for (size_t i = 0; i < nitems(replies); i++)
+	size_t bad = 0;
+
+	for (size_t i = 0; i < nitems(replies); i++) {
 		if (replies[i].status == status)
 			return i;
-	return 1;
+		if (replies[i].status == 400)
+			bad = i;
+	}
+	return bad;
 }
 
 const char *

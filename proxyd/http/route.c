@@ -7,6 +7,7 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/reply.h"
+#include "proxyd/static/serve.h"
 
 #define HOPS_MAX 3 /* our own name in Via: then it goes round */
 
@@ -27,6 +28,14 @@ exchange_route(struct exchange *x)
 		exchange_reply(x, why);
 		return;
 	}
+	if ((x->site->flags & SNAP_SITE_STATIC) != 0 && static_take(x))
+		return;
+	exchange_to_node(x);
+}
+
+void
+exchange_to_node(struct exchange *x)
+{
 	x->role_index = x->site->role;
 	x->role = snapshot_role(x->snap, x->role_index);
 	exchange_dispatch(x);
@@ -122,8 +131,8 @@ find_client(struct exchange *x)
 static bool
 can_go_on(const struct exchange *x, int status)
 {
-	bool whole = x->state == X_HEAD || x->state == X_QUEUED ||
-		x->state == X_CONNECT ?
+	bool whole = x->state == X_HEAD || x->state == X_FILE ||
+		x->state == X_QUEUED || x->state == X_CONNECT ?
 	    x->req.body.kind == FRAMING_NONE ||
 		(x->req.body.kind == FRAMING_LENGTH &&
 		    x->req.body.length == 0) :

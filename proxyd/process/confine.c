@@ -32,10 +32,10 @@
 
 static int become(const char *user, struct err *);
 static int drop_capabilities(struct err *);
-static void forbid_calls(void);
+static void forbid_calls(enum confine_kind);
 
 int
-confine(const char *user, struct err *e)
+confine(const char *user, enum confine_kind kind, struct err *e)
 {
 	if (geteuid() == 0 && *user != '\0' && become(user, e) == -1)
 		return -1;
@@ -46,7 +46,7 @@ confine(const char *user, struct err *e)
 	if (LEAK_CHECK)
 		prctl(PR_SET_DUMPABLE, 1);
 	else
-		forbid_calls();
+		forbid_calls(kind);
 	return 0;
 }
 
@@ -86,11 +86,10 @@ drop_capabilities(struct err *e)
 
 #ifdef OUR_ARCH
 
-/* What a worker never does, and an intruder would: run programs, look at
- * other processes, change the system, open files by name. */
+/* What neither does, and an intruder would: run programs, look at other
+ * processes, change the system. */
 static const uint32_t forbidden[] = {
 	SYS_openat,
-	SYS_openat2,
 	SYS_execve,
 	SYS_execveat,
 	SYS_ptrace,
@@ -160,13 +159,24 @@ static const uint32_t forbidden[] = {
 #endif
 };
 
+/* And what one of them does not. */
+static const uint32_t worker_forbidden[] = { SYS_openat2 };
+static const uint32_t opener_forbidden[] = { SYS_socket, SYS_connect,
+	SYS_accept4 };
+
 #define N_FORBIDDEN nitems(forbidden)
+#define N_MORE	    nitems(opener_forbidden) /* the longer one */
 #define ANSWER	    (SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA))
 
 static void
-forbid_calls(void)
+forbid_calls(enum confine_kind kind)
 {
-	struct sock_filter code[4 + N_FORBIDDEN + 2];
+	const uint32_t *more =
+	    kind == CONFINE_WORKER ? worker_forbidden : opener_forbidden;
+	unsigned n_more = kind == CONFINE_WORKER ? nitems(worker_forbidden) :
+						   nitems(opener_forbidden);
+	unsigned n_calls = N_FORBIDDEN + n_more;
+	struct sock_filter code[4 + N_FORBIDDEN + N_MORE + 2];
 	struct sock_fprog program = { .filter = code };
 	unsigned n = 0;
 
@@ -178,10 +188,11 @@ forbid_calls(void)
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, ANSWER);
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, nr));
-	for (unsigned i = 0; i < N_FORBIDDEN; i++)
+	for (unsigned i = 0; i < n_calls; i++)
 		code[n++] =
 		    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-			forbidden[i], (uint8_t)(N_FORBIDDEN - i), 0);
+			i < N_FORBIDDEN ? forbidden[i] : more[i - N_FORBIDDEN],
+			(uint8_t)(n_calls - i), 0);
 	code[n++] =
 	    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, ANSWER);
@@ -193,8 +204,9 @@ forbid_calls(void)
 #else
 
 static void
-forbid_calls(void)
+forbid_calls(enum confine_kind kind)
 {
+	(void)kind;
 	log_info("no seccomp filter for this architecture; going on without");
 }
 

@@ -39,6 +39,8 @@
 	X(NO_SITE, 421, "no_site")                   \
 	X(SITE_DISABLED, 503, "site_disabled")       \
 	X(SITE_BUSY, 503, "site_busy")               \
+	X(HIDDEN_FILE, 403, "hidden_file")           \
+	X(FILE_CUT, 0, "file_cut")                   \
 	/* The role and its nodes. */                \
 	X(NO_NODE, 503, "no_node")                   \
 	X(QUEUE_FULL, 503, "queue_full")             \

@@ -21,12 +21,14 @@
 #include "proxyd/http/engine.h"
 #include "proxyd/process/confine.h"
 #include "proxyd/process/ipc.h"
+#include "proxyd/static/files.h"
 
 #define ORPHAN_DRAIN_MS 30000
 
 struct worker {
 	struct event_base *base;
 	struct engine *engine;
+	struct files *files;
 	struct scoreboard board;
 	struct log_ring ring, *log;
 	struct sb_worker *row;
@@ -71,6 +73,7 @@ worker_run(void)
 	}
 	event_base_dispatch(w.base);
 	engine_free(w.engine);
+	files_free(w.files);
 	return 0;
 }
 
@@ -92,7 +95,8 @@ prepare(struct worker *w, struct err *e)
 	struct ipc_message m;
 
 	tzset(); /* reads a file, which is forbidden later on */
-	if ((w->base = engine_event_base(e)) == NULL)
+	if ((w->base = engine_event_base(e)) == NULL ||
+	    (w->files = files_new(w->base, e)) == NULL)
 		return -1;
 	do {
 		if (ipc_recv(IPC_CHILD_FD, &m, e) != 1)
@@ -137,17 +141,26 @@ static int
 take_snapshot(struct worker *w, struct ipc_message *m, struct err *e)
 {
 	struct snapshot *s = snapshot_map(m->fd, e);
+	int told = 0;
 
+	/* The opener first: it is asked by what the engine knows. */
+	if (s != NULL)
+		told = opener_link_snapshot(files_opener(w->files), m->fd, e);
 	io_close(&m->fd);
 	if (s == NULL)
 		return -1;
+	if (told == -1)
+		log_error("worker: %s", e->text);
 	atomic_store(&w->row->revision, m->number);
 	if (w->engine != NULL) {
 		engine_snapshot(w->engine, s);
 		return 0;
 	}
 	w->engine = engine_new(w->base, &w->board, w->slot, w->log, s, e);
-	return w->engine == NULL ? -1 : 0;
+	if (w->engine == NULL)
+		return -1;
+	engine_serve_files(w->engine, w->files);
+	return 0;
 }
 
 static int
@@ -176,7 +189,8 @@ drop_listeners(struct worker *w, struct ipc_message *m, struct err *e)
 static int
 start(struct worker *w, struct ipc_message *m, struct err *e)
 {
-	if (confine(m->text, e) == -1)
+	if (opener_link_start(files_opener(w->files), m->text, e) == -1 ||
+	    confine(m->text, CONFINE_WORKER, e) == -1)
 		return -1;
 	atomic_store(&w->row->state, SB_SERVING);
 	return ipc_send(IPC_CHILD_FD, IPC_READY, 0, -1, NULL, e);

@@ -20,15 +20,18 @@ hex(char c)
 static int
 next_byte(const char *raw, size_t len, size_t *i)
 {
-	int high, low, c;
+	int c = (unsigned char)raw[*i];
 
-	if (raw[*i] != '%')
-		return (unsigned char)raw[(*i)++];
-	if (len - *i < 3 || (high = hex(raw[*i + 1])) == -1 ||
-	    (low = hex(raw[*i + 2])) == -1)
-		return -1;
-	*i += 3;
-	c = high << 4 | low;
+	if (c == '%') {
+		int high, low;
+
+		if (len - *i < 3 || (high = hex(raw[*i + 1])) == -1 ||
+		    (low = hex(raw[*i + 2])) == -1)
+			return -1;
+		c = high << 4 | low;
+		*i += 2;
+	}
+	(*i)++;
 	return c < ' ' || c == 0x7f || c == '/' ? -1 : c;
 }
 

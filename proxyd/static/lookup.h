@@ -1,0 +1,62 @@
+/*
+ * lookup.h: what stands on disk for a path below a site's home, and whether
+ * the proxy may serve it.
+ *
+ * The opener's (opener.h): it may block on the disk.  The kernel keeps the
+ * path below the home (openat2); symlinks inside are followed, those that
+ * leave it, also absolute ones, are the node's to judge.
+ */
+#ifndef MUSTER_STATIC_LOOKUP_H
+#define MUSTER_STATIC_LOOKUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proxyd/static/coding.h"
+#include "proxyd/static/htaccess_cache.h"
+#include "proxyd/static/mime.h"
+
+/* What a site says. */
+struct lookup_site {
+	const char *home, *extensions;
+	bool owner_check;
+};
+
+struct lookup_ask {
+	const char *path; /* as path.h leaves it */
+	bool directory;
+	struct coding_wish wish;
+};
+
+enum lookup_verdict {
+	LOOKUP_NODE,   /* the node's: no file, or not surely ours */
+	LOOKUP_FILE,   /* ours */
+	LOOKUP_SLASH,  /* a directory, asked for without its slash */
+	LOOKUP_HIDDEN, /* is there, and must not be shown */
+};
+
+struct lookup {
+	enum lookup_verdict verdict;
+	/* Of LOOKUP_FILE: */
+	int fd; /* the caller's; -1 otherwise */
+	uint64_t size;
+	int64_t modified_s;
+	uint32_t modified_ns;
+	enum coding coding;
+	bool varies; /* another client may get another coding */
+	const char *type;
+};
+
+/* One thread's. */
+struct lookup_tools {
+	const struct mime *mime;
+	struct htaccess_cache *cache;
+};
+
+/* Whether this kernel can do it (openat2: Linux 5.6). */
+bool lookup_possible(void);
+
+void lookup_path(struct lookup *, const struct lookup_site *,
+    const struct lookup_ask *, const struct lookup_tools *);
+
+#endif

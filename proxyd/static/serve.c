@@ -1,0 +1,473 @@
+/*
+ * serve.c: see serve.h.
+ *
+ * The disk is the opener's affair: before a piece of a large file is sent,
+ * the kernel is asked whether it has it in memory, and if not, the opener
+ * reads it; other clients go on meanwhile.
+ */
+#include "proxyd/static/serve.h"
+
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proxyd/http/engine_parts.h"
+#include "proxyd/http/exchange.h"
+#include "proxyd/static/answer.h"
+#include "proxyd/static/files.h"
+#include "proxyd/static/names.h"
+#include "proxyd/static/path.h"
+
+#define TURN_MAX  (1U << 20)   /* bytes before others have their turn */
+#define PIECE	  (512U << 10) /* looked at, and sent, at once */
+#define STRIDE	  (128U << 10) /* kernels read ahead so much together */
+#define LOOKUP_MS 2000	       /* then the node has it */
+
+enum sending_state {
+	SENDING_LOOKUP, /* what is it? */
+	SENDING_OUT,	/* it goes to the client */
+	SENDING_WARM,	/* the opener reads its next piece */
+};
+
+struct sending {
+	struct sending *next; /* among the spare */
+	struct exchange *x;
+	uint8_t state; /* enum sending_state */
+	struct files_waiter waiter;
+	struct file *file; /* held */
+	struct link_job warm;
+	uint64_t warm_end; /* up to here it is in memory */
+	struct answer answer;
+};
+
+static struct sending *sending_new(struct exchange *);
+static bool decide(struct exchange *, struct file *);
+static void begin(struct exchange *);
+static void on_file(struct files_waiter *, struct file *);
+static void on_warm(struct link_job *, struct link_answer *);
+static bool send_text(struct exchange *);
+static bool send_part(struct exchange *);
+
+/* --- before anything is known */
+
+static bool
+decode_path(const struct exchange *x, struct file_path *p)
+{
+	const struct span *path = &x->req.target.path;
+	const char *raw = exchange_base(x) + path->off;
+	const char *query = memchr(raw, '?', path->len);
+
+	return !x->req.target.star && !x->req.target.slash &&
+	    file_path_decode(p, raw,
+		query != NULL ? (size_t)(query - raw) : path->len);
+}
+
+/* By the request alone, without a look at any disk. */
+static bool
+may_be_ours(const struct exchange *x, struct file_path *p)
+{
+	const char *extensions = snapshot_text(x->snap, x->site->static_ext);
+	enum name_kind kind;
+
+	if ((x->req.method != METHOD_GET && x->req.method != METHOD_HEAD) ||
+	    x->req.body.kind != FRAMING_NONE || x->req.expect ||
+	    x->req.upgrade != UPGRADE_NONE || !decode_path(x, p))
+		return false;
+	kind = name_judge(p->text, p->len, extensions);
+	/* What has no extension may be a directory. */
+	return kind != NAME_NODE || p->directory ||
+	    *name_extension(p->text, p->len) == '\0';
+}
+
+static struct coding_wish
+wish_of(const struct asked *asked)
+{
+	const struct member *m = &asked->fields[ASKED_ACCEPT_ENCODING];
+
+	return coding_parse(m->text != NULL ? m->text : "", m->len);
+}
+
+bool
+static_take(struct exchange *x)
+{
+	struct engine *e = x->e;
+	struct file_path path;
+	struct files_ask ask = { .snap = x->snap,
+		.site = x->site,
+		.path = &path };
+	struct asked asked;
+	struct file *file;
+
+	if (e->files == NULL || !may_be_ours(x, &path) ||
+	    !asked_find(&asked, &x->req.fields, exchange_base(x)) ||
+	    (x->sending = sending_new(x)) == NULL)
+		return false;
+	ask.wish = wish_of(&asked);
+	switch (
+	    files_find(e->files, &ask, e->now_ms, &x->sending->waiter, &file)) {
+	case FILES_WAIT:
+		exchange_move(x, X_FILE);
+		return true;
+	case FILES_KNOWN:
+		if (decide(x, file))
+			return true;
+		break;
+	case FILES_NONE:
+		break;
+	}
+	static_release(x);
+	return false;
+}
+
+static struct sending *
+sending_new(struct exchange *x)
+{
+	struct engine *e = x->e;
+	struct sending *s = e->spare_sendings;
+
+	if (s != NULL)
+		e->spare_sendings = s->next;
+	else if ((s = malloc(sizeof(*s))) == NULL)
+		return NULL;
+	memset(s, 0, offsetof(struct sending, answer));
+	s->x = x;
+	s->waiter.done = on_file;
+	return s;
+}
+
+void
+static_release(struct exchange *x)
+{
+	struct sending *s = x->sending;
+
+	if (s == NULL)
+		return;
+	files_forget(&s->waiter);
+	opener_link_cancel(files_opener(x->e->files), &s->warm);
+	file_release(s->file);
+	s->next = x->e->spare_sendings;
+	x->e->spare_sendings = s;
+	x->sending = NULL;
+}
+
+void
+static_fini(struct engine *e)
+{
+	while (e->spare_sendings != NULL) {
+		struct sending *s = e->spare_sendings;
+
+		e->spare_sendings = s->next;
+		free(s);
+	}
+}
+
+/* --- once the file is known */
+
+static void
+on_file(struct files_waiter *w, struct file *file)
+{
+	struct sending *s =
+	    (struct sending *)((char *)w - offsetof(struct sending, waiter));
+	struct exchange *x = s->x;
+	struct engine *e = x->e;
+	struct client *c = x->client;
+
+	engine_enter(e);
+	if (file == NULL || !decide(x, file)) {
+		static_release(x);
+		exchange_to_node(x);
+	}
+	/* What came meanwhile, perhaps the next request. */
+	client_run(c);
+	engine_leave(e);
+}
+
+/* Takes the file.  False: it is the node's; nothing happened. */
+static bool
+decide(struct exchange *x, struct file *file)
+{
+	struct file_path path;
+
+	x->sending->file = file;
+	switch (file->verdict) {
+	case LOOKUP_FILE:
+		begin(x);
+		return true;
+	case LOOKUP_HIDDEN:
+		static_release(x);
+		exchange_reply(x, WHY_HIDDEN_FILE);
+		return true;
+	case LOOKUP_SLASH:
+		/* "//host" would be another place. */
+		if (!decode_path(x, &path) || !path.normal)
+			return false;
+		begin(x);
+		return true;
+	case LOOKUP_NODE:
+		break;
+	}
+	return false;
+}
+
+/* How the connection goes on: there was no body to wait for. */
+static enum answer_connection
+plan_connection(struct exchange *x)
+{
+	const struct snap_settings *s = &x->snap->head->settings;
+
+	x->keep_alive = x->req.keep_alive && !x->e->draining &&
+	    (s->keepalive_requests == 0 ||
+		x->client->n_requests < s->keepalive_requests) &&
+	    (x->req.minor >= 1 || s->keepalive_http10);
+	return !x->keep_alive ? ANSWER_CLOSE :
+	    x->req.minor == 0 ? ANSWER_PERSIST_10 :
+				ANSWER_PERSIST;
+}
+
+static void
+begin(struct exchange *x)
+{
+	struct sending *s = x->sending;
+	const char *base = exchange_base(x);
+	struct asked asked;
+	struct answer_ask ask = {
+		.asked = &asked,
+		.head = x->req.method == METHOD_HEAD,
+		.connection = plan_connection(x),
+		.date = engine_date(x->e),
+		.now_s = x->e->date_s,
+		.random = engine_random(x->e),
+		.extra = x->tell_why ? "X-Muster-Why: static\r\n" : "",
+	};
+
+	asked_find(&asked, &x->req.fields, base);
+	if (s->file->verdict == LOOKUP_FILE)
+		answer_file(&s->answer, s->file, &ask);
+	else
+		answer_redirect(&s->answer, base + x->req.target.path.off,
+		    x->req.target.path.len, &ask);
+	if (x->state != X_FILE)
+		exchange_move(x, X_FILE);
+	if (s->answer.text_size == 0) { /* a target too long to repeat */
+		exchange_reply(x, WHY_TARGET_TOO_LONG);
+		return;
+	}
+	s->state = SENDING_OUT;
+	x->status = s->answer.status;
+	static_run(x);
+}
+
+/* --- out */
+
+void
+static_run(struct exchange *x)
+{
+	struct sending *s = x->sending;
+	struct answer *a = &s->answer;
+	uint64_t before = x->down.bytes;
+
+	if (s->state != SENDING_OUT)
+		return;
+	for (;;) {
+		if (a->text_size > 0) {
+			if (!send_text(x))
+				return;
+		} else if (a->part.size > 0) {
+			if (x->down.bytes - before >= TURN_MAX) {
+				sock_again(&x->client->s);
+				return;
+			}
+			if (!send_part(x))
+				return;
+		} else if (answer_next(a)) {
+			s->warm_end = 0; /* it may lie elsewhere */
+		} else {
+			break;
+		}
+	}
+	exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
+}
+
+static void
+took(struct exchange *x, uint64_t n)
+{
+	struct answer *a = &x->sending->answer;
+
+	a->part.first += n;
+	a->part.size -= n;
+	x->down.bytes += n;
+	x->progress_ms = x->e->now_ms;
+}
+
+/* After a send of `n` out of `all`: -1: EAGAIN, or the client is gone.
+ * False: stop here. */
+static bool
+went_on(struct exchange *x, ssize_t n, size_t all)
+{
+	struct sock *to = &x->client->s;
+
+	to->writable = n == (ssize_t)all;
+	if (n == -1 && errno != EAGAIN) {
+		exchange_abandon(x, WHY_CLIENT_GONE);
+		return false;
+	}
+	return to->writable;
+}
+
+/* Text, with the content behind it if that is in memory.  False: it waits,
+ * or it is over. */
+static bool
+send_text(struct exchange *x)
+{
+	struct answer *a = &x->sending->answer;
+	struct sock *to = &x->client->s;
+	const char *content = x->sending->file->content;
+	struct iovec iov[2] = { { (void *)(uintptr_t)a->text, a->text_size } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 1 };
+	size_t all = a->text_size, text;
+	bool more = a->part.size > 0 || answer_has_next(a);
+	ssize_t n;
+
+	if (!to->writable)
+		return false;
+	if (content != NULL && a->part.size > 0) {
+		iov[m.msg_iovlen++] = (struct iovec){
+			(void *)(uintptr_t)(content + a->part.first),
+			(size_t)a->part.size
+		};
+		all += (size_t)a->part.size;
+		more = answer_has_next(a);
+	}
+	do
+		n = sendmsg(to->fd, &m, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+	while (n == -1 && errno == EINTR);
+	if (n > 0) {
+		text = (size_t)n < a->text_size ? (size_t)n : a->text_size;
+		a->text += text;
+		a->text_size -= text;
+		took(x, (uint64_t)n - text);
+	}
+	return went_on(x, n, all);
+}
+
+/* --- parts of the file */
+
+/* Whether the kernel has these bytes in memory.  A look every STRIDE is
+ * enough: it reads that much together, and drops it so.  A file system that
+ * cannot say is asked of the opener. */
+static bool
+is_warm(int fd, uint64_t first, uint64_t size)
+{
+	for (uint64_t at = 0; at < size; at += STRIDE) {
+		char byte;
+		struct iovec iov = { &byte, 1 };
+
+		if (preadv2(fd, &iov, 1, (off_t)(first + at), RWF_NOWAIT) == -1)
+			return false;
+	}
+	return true;
+}
+
+/* False: the opener reads, and on_warm() comes. */
+static bool
+warmed(struct exchange *x, size_t size)
+{
+	struct sending *s = x->sending;
+	const struct range *part = &s->answer.part;
+
+	if (part->first < s->warm_end)
+		return true;
+	s->warm_end = part->first + size;
+	if (is_warm(s->file->fd, part->first, size))
+		return true;
+	s->warm = (struct link_job){
+		.ask.kind = WIRE_WARM,
+		.ask.offset = part->first,
+		.ask.size = size,
+		.fd = s->file->fd,
+		.done = on_warm,
+	};
+	/* Without an opener a slow disk is better than no file. */
+	if (!opener_link_ask(files_opener(x->e->files), &s->warm))
+		return true;
+	s->state = SENDING_WARM;
+	return false;
+}
+
+static void
+on_warm(struct link_job *job, struct link_answer *answer)
+{
+	struct sending *s =
+	    (struct sending *)((char *)job - offsetof(struct sending, warm));
+	struct exchange *x = s->x;
+	struct engine *e = x->e;
+
+	(void)answer;
+	engine_enter(e);
+	s->state = SENDING_OUT;
+	client_run(x->client);
+	engine_leave(e);
+}
+
+static bool
+send_part(struct exchange *x)
+{
+	struct sending *s = x->sending;
+	struct range *part = &s->answer.part;
+	struct sock *to = &x->client->s;
+	size_t size = part->size < PIECE ? (size_t)part->size : PIECE;
+	off_t at = (off_t)part->first;
+	ssize_t n;
+
+	if (!to->writable)
+		return false;
+	if (s->file->content != NULL) {
+		struct iovec iov = { (void *)(uintptr_t)(s->file->content + at),
+			size };
+
+		if ((n = sock_send(to, &iov, 1)) < 0) {
+			exchange_abandon(x, WHY_CLIENT_GONE);
+			return false;
+		}
+		took(x, (uint64_t)n);
+		return to->writable;
+	}
+	if (!warmed(x, size))
+		return false;
+	/* What was found warm ends there; what is behind may be cold. */
+	if (size > s->warm_end - part->first)
+		size = (size_t)(s->warm_end - part->first);
+	do
+		n = sendfile(to->fd, s->file->fd, &at, size);
+	while (n == -1 && errno == EINTR);
+	if (n == 0) { /* the file was cut short meanwhile */
+		exchange_abandon(x, WHY_FILE_CUT);
+		return false;
+	}
+	if (n > 0)
+		took(x, (uint64_t)n);
+	return went_on(x, n, size);
+}
+
+/* --- time */
+
+void
+static_sweep(struct exchange *x)
+{
+	struct sending *s = x->sending;
+	const struct snap_settings *set = &x->snap->head->settings;
+
+	if (s->state == SENDING_LOOKUP &&
+	    x->e->now_ms - x->state_ms >= LOOKUP_MS) {
+		static_release(x);
+		exchange_to_node(x);
+	} else if (s->state == SENDING_OUT &&
+	    x->e->now_ms - x->progress_ms >= set->send_ms) {
+		exchange_abandon(x, WHY_CLIENT_STALLED);
+	} else if (s->state == SENDING_WARM &&
+	    x->e->now_ms - x->progress_ms >= set->response_ms) {
+		exchange_abandon(x, WHY_FILE_CUT);
+	}
+}
