@@ -10,14 +10,15 @@
 #include "common/base/io.h"
 #include "common/base/log.h"
 #include "nodeagent/agent.h"
-#include "nodeagent/job.h"
+#include "nodeagent/durable.h"
 #include "nodeagent/session.h"
 
 #define SYNC_MS 1000
 
 struct journal {
 	struct agent *agent;
-	struct event *sync; /* pending: something is unsynced */
+	struct event *sync;	 /* pending: something is unsynced */
+	struct durable *durable; /* NULL: not on this system */
 	char path[PATH_MAX];
 	bool failing; /* said so already */
 };
@@ -41,14 +42,14 @@ static json_t *event_of(const char *event, const struct session *,
     const char *verb);
 static void append(struct journal *, json_t *event);
 static void sync_due(evutil_socket_t, short, void *);
-static int sync_in_child(const void *path, int report);
-static void sync_ended(const struct job_result *, void *arg);
-static bool sync_output(enum job_stream, const uint8_t *, size_t, void *);
+static void sync_here(struct journal *);
+static void sync_done(const struct err *why, void *arg);
 
 struct journal *
 journal_new(struct agent *a, struct err *e)
 {
 	struct journal *j = calloc(1, sizeof(*j));
+	struct err none;
 
 	if (j == NULL ||
 	    (j->sync = evtimer_new(a->base, sync_due, j)) == NULL) {
@@ -58,6 +59,9 @@ journal_new(struct agent *a, struct err *e)
 	}
 	j->agent = a;
 	state_path(&a->state, STATE_AUDIT_NODE, j->path);
+	j->durable = durable_new(a->base, sync_done, j, &none);
+	if (j->durable == NULL)
+		log_debug("audit log: %s", none.text);
 	return j;
 }
 
@@ -69,7 +73,8 @@ journal_free(struct journal *j)
 	if (j == NULL)
 		return;
 	if (evtimer_pending(j->sync, NULL) && audit_sync(j->path, &e) == -1)
-		log_error("%s", e.text);
+		log_error("audit log: %s", e.text);
+	durable_free(j->durable);
 	event_free(j->sync);
 	free(j);
 }
@@ -173,46 +178,41 @@ append(struct journal *j, json_t *event)
 static void
 sync_due(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct job_handlers handlers = { .output = sync_output,
-		.ended = sync_ended };
+	static const struct timeval later = { SYNC_MS / 1000,
+		SYNC_MS % 1000 * 1000 };
 	struct journal *j = arg;
-	struct child_spec spec = { .call = sync_in_child, .call_arg = j->path };
 	struct err e;
 
 	(void)fd;
 	(void)what;
-	/* fsync(2) on a sick disk takes seconds that the loop has not. */
-	if (job_start(j->agent->jobs, &spec, 0, &handlers, j, &e) == NULL)
-		log_error("audit log: %s", e.text);
+	if (j->durable == NULL)
+		sync_here(j);
+	else if (durable_is_busy(j->durable))
+		evtimer_add(j->sync, &later);
+	else if (durable_begin(j->durable, j->path, &e) == -1) {
+		log_debug("%s", e.text);
+		sync_here(j);
+	}
 }
 
-static int
-sync_in_child(const void *path, int report)
+/* Where the kernel does not do it for us, the loop waits for the disk. */
+static void
+sync_here(struct journal *j)
 {
 	struct err e;
 
-	(void)report;
-	if (audit_sync(path, &e) == -1) {
-		log_error("audit log: %s", e.text);
-		return 1;
-	}
-	return 0;
-}
-
-static bool
-sync_output(enum job_stream stream, const uint8_t *bytes, size_t size,
-    void *arg)
-{
-	(void)stream;
-	(void)bytes;
-	(void)size;
-	(void)arg;
-	return true;
+	if (audit_sync(j->path, &e) == -1)
+		sync_done(&e, j);
 }
 
 static void
-sync_ended(const struct job_result *result, void *arg)
+sync_done(const struct err *why, void *arg)
 {
-	(void)result;
-	(void)arg;
+	struct journal *j = arg;
+
+	if (why == NULL)
+		return;
+	if (!j->failing)
+		log_error("audit log: %s", why->text);
+	j->failing = true;
 }

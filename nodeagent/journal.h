@@ -3,7 +3,7 @@
  * when it ends, and each that was denied.
  *
  * An order does not wait for the disk: what was written is made durable
- * within a second, by a process of its own.
+ * within a second (durable.h).
  */
 #ifndef NODEAGENT_JOURNAL_H
 #define NODEAGENT_JOURNAL_H
