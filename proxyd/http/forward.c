@@ -46,7 +46,7 @@ static const unsigned char response_policy[FIELD_N] = {
 };
 
 static void put_fields(struct writer *, const struct fields *, const char *base,
-    const unsigned char *policy);
+    const unsigned char *policy, bool believed);
 static void put_target(struct writer *, const struct request *,
     const char *base);
 static void put_request_framing(struct writer *, const struct request *,
@@ -83,7 +83,7 @@ forward_request(char *out, size_t room, const struct forward_request *fr)
 	else
 		put_text(&w, fr->host);
 	PUT(&w, "\r\n");
-	put_fields(&w, &r->fields, fr->base, request_policy);
+	put_fields(&w, &r->fields, fr->base, request_policy, fr->trusted);
 	put_request_framing(&w, r, fr->base);
 	put_client(&w, fr);
 	PUT(&w, "Via: 1.");
@@ -107,7 +107,7 @@ forward_response(char *out, size_t room, const struct forward_response *fr)
 	PUT(&w, " ");
 	put_span(&w, fr->base, r->reason);
 	PUT(&w, "\r\n");
-	put_fields(&w, &r->fields, fr->base, response_policy);
+	put_fields(&w, &r->fields, fr->base, response_policy, true);
 	if (r->status >= 200 || r->status == 101)
 		put_response_framing(&w, fr);
 	PUT(&w, "\r\n");
@@ -161,11 +161,22 @@ nominated(const struct fields *fs, const char *base, const struct field *it)
 	return false;
 }
 
+/* X-Forwarded-Port and its like: frameworks believe them as they do those
+ * that are written anew here. */
+static bool
+claims_forwarding(const struct field *f, const char *base)
+{
+	static const char prefix[] = "x-forwarded-";
+
+	return f->id == FIELD_OTHER && f->name_len >= sizeof(prefix) - 1 &&
+	    same_word(base + f->name, prefix, sizeof(prefix) - 1);
+}
+
 /* Lines that are already what we would write, one behind the other, are
  * copied as one. */
 static void
 put_fields(struct writer *w, const struct fields *fs, const char *base,
-    const unsigned char *policy)
+    const unsigned char *policy, bool believed)
 {
 	bool check = fields_have(fs, FIELD_CONNECTION) && nominates(fs, base);
 	uint32_t from = 0, to = 0;
@@ -174,6 +185,7 @@ put_fields(struct writer *w, const struct fields *fs, const char *base,
 		const struct field *f = &fs->list[i];
 
 		if (policy[f->id] != PASS || (f->flags & FIELD_UNDERSCORE) ||
+		    (!believed && claims_forwarding(f, base)) ||
 		    (check && nominated(fs, base, f)))
 			continue;
 		if ((f->flags & FIELD_CANONICAL) && f->name == to) {

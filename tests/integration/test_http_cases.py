@@ -236,6 +236,10 @@ FORWARDED = [
       b"X-Forwarded-Host: a", b"X-Real-IP: 127.0.0.1"],
      [b"Forwarded: for=1.1.1.1", b"X-Forwarded-For: 1.1.1.1",
       b"X-Real-IP: 1.1.1.1"]),
+    ("F5", G + b"X-Forwarded-Port: 1\r\nx-fORWARDED-pREFIX: /evil\r\n"
+     b"X-Forwarded: 1\r\n\r\n", b"GET / HTTP/1.1", b"",
+     [b"X-Forwarded: 1"],
+     [b"X-Forwarded-Port: 1", b"x-fORWARDED-pREFIX: /evil"]),
     ("F6", G + b"Via: 1.1 other\r\n\r\n", b"GET / HTTP/1.1", b"",
      [b"Via: 1.1 other", b"Via: 1.1 muster"], []),
     ("F7", b"OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 3" + E,
@@ -459,6 +463,7 @@ def test_F5_a_trusted_peer_is_appended_to(proxy):
     sent = (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
             b"X-Forwarded-For: 6.6.6.6, 1.2.3.4\r\n"
             b"X-Forwarded-For: 10.1.1.1\r\nX-Forwarded-Proto: https\r\n"
+            b"X-Forwarded-Port: 443\r\n"
             b"X-Request-Id: kept-1\r\nForwarded: for=1.2.3.4\r\n\r\n")
 
     def trusted():
@@ -473,6 +478,7 @@ def test_F5_a_trusted_peer_is_appended_to(proxy):
         b"6.6.6.6, 1.2.3.4, 10.1.1.1, 127.0.0.1"]
     assert px.field(head, b"X-Real-IP") == [b"1.2.3.4"]
     assert px.field(head, b"X-Forwarded-Proto") == [b"https"]
+    assert px.field(head, b"X-Forwarded-Port") == [b"443"]
     assert px.field(head, b"Forwarded") == [b"for=1.2.3.4, for=127.0.0.1"]
     muster.wait_for(lambda: not trusted(), what="no trust")
 
