@@ -455,6 +455,10 @@ exchange_release(struct exchange *x, enum balance_end how, enum why why,
 	if (!x->holds_node)
 		return;
 	x->holds_node = false;
+	if (x->up.bytes > 0)
+		sb_add(&x->target->bytes_out, x->up.bytes);
+	if (x->state == X_RESPONSE)
+		sb_add(&x->target->bytes_in, x->down.bytes);
 	balance_end(e->balance, x->snap, x->role_index,
 	    (uint32_t)(x->snap_node - snapshot_node(x->snap, 0)), how, why,
 	    e->now_ms);

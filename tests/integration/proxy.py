@@ -100,6 +100,9 @@ class RawOrigin:
         self.listener = None
         self.drop()
 
+    def close(self):
+        self.stop()
+
     def drop(self):
         """Cuts every connection."""
         with self.lock:
@@ -183,17 +186,18 @@ def statuses(data):
 
 
 class Proxy:
-    """A proxyd of one worker before raw origins, on a net of its own."""
+    """A proxyd of one worker before raw origins, on a net of its own, or
+    before what `origin` makes for an address (webservers.py)."""
 
     PORT = 8080
 
     def __init__(self, tmp, origins=1, settings=None, role=(), prefix=(),
-                 site=()):
+                 site=(), origin=None):
         tmp.chmod(0o700)
         self.cluster = muster.Cluster(tmp)
         self.cluster.init(start=False)
         self.address = self.cluster.net.address()
-        self.origins = [RawOrigin(self.cluster.net.address())
+        self.origins = [(origin or RawOrigin)(self.cluster.net.address())
                         for _ in range(origins)]
         self.ctl = self.cluster.ctl
         for i, origin in enumerate(self.origins):
@@ -233,7 +237,6 @@ class Proxy:
             origin.reset()
 
     def close(self):
-        wrong = self.cluster.close()
         for origin in self.origins:
-            origin.stop()
-        return wrong
+            origin.close()
+        return self.cluster.close()
