@@ -41,6 +41,8 @@ static int run(int (*fn)(const struct file_spec *, json_t **, struct err *),
 static int place_open(const struct file_spec *, struct place *, struct err *);
 static int take_file(const struct file_spec *, const struct place *,
     uint8_t hash[FILES_HASH_SIZE], struct err *);
+static int check_old(const struct file_spec *, const struct place *,
+    struct err *);
 static int take_bytes(const struct file_spec *, int fd,
     uint8_t hash[FILES_HASH_SIZE], struct err *);
 static int dress(const struct file_spec *, const struct place *, int fd,
@@ -217,12 +219,10 @@ take_file(const struct file_spec *f, const struct place *p,
 {
 	char here[64];
 	bool named = false;
-	struct stat sb;
 	int fd, rv = -1;
 
-	if (fstatat(p->dir_fd, p->name, &sb, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISDIR(sb.st_mode))
-		return err_set(e, ERR_USAGE, "%s is a directory", f->path);
+	if (check_old(f, p, e) == -1)
+		return -1;
 	snprintf(here, sizeof(here), "/proc/self/fd/%d", p->dir_fd);
 	fd = open(here, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR)) {
@@ -248,6 +248,20 @@ take_file(const struct file_spec *f, const struct place *p,
 		unlinkat(p->dir_fd, p->beside, 0);
 	close(fd);
 	return rv;
+}
+
+/* A rename would put a plain file in the place of /dev/null, too. */
+static int
+check_old(const struct file_spec *f, const struct place *p, struct err *e)
+{
+	struct stat sb;
+
+	if (fstatat(p->dir_fd, p->name, &sb, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    S_ISREG(sb.st_mode) || S_ISLNK(sb.st_mode))
+		return 0;
+	return err_set(e, ERR_USAGE, "%s is a %s", f->path,
+	    S_ISDIR(sb.st_mode) ? "directory" :
+				  "device, pipe or socket, which stays");
 }
 
 static int
@@ -337,6 +351,8 @@ take_link(const struct file_spec *f, const struct place *p, struct err *e)
 {
 	if (f->target[0] == '\0')
 		return err_set(e, ERR_USAGE, "a link needs a target");
+	if (check_old(f, p, e) == -1)
+		return -1;
 	if (symlinkat(f->target, p->dir_fd, p->beside) == -1)
 		return err_errno(e, ERR_LOCAL, "cannot make the link %s",
 		    f->path);

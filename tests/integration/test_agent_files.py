@@ -75,8 +75,6 @@ def test_a_fifo_does_not_hang_it(shared_cluster, place):
     assert answer(shared_cluster, "w1", {"verb": "have", "path": path,
                                          "hash": hash_of(b"")}) == {
         "type": "other", "size": 0, "mode": 0o644, "same": False}
-    push(shared_cluster, path, b"new")
-    assert (place / "fifo").read_bytes() == b"new"
 
 
 def test_a_link_is_replaced_not_followed(shared_cluster, place):
@@ -120,6 +118,15 @@ def test_a_wrong_hash_or_size_changes_nothing(shared_cluster, place):
                                   b"new")["text"]
     assert (place / "f").read_bytes() == b"old"
     assert os.listdir(place) == ["f"]
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_is_no_file_stays(shared_cluster, place, kind):
+    os.mkfifo(place / "fifo")
+    got = push(shared_cluster, place / "fifo", type=kind, target="/x")
+    assert "is a device, pipe or socket, which stays" in got["text"]
+    assert stat.S_ISFIFO((place / "fifo").lstat().st_mode)
+    assert os.listdir(place) == ["fifo"]
 
 
 def broken_off(cluster, place, end):
