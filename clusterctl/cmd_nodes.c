@@ -109,10 +109,7 @@ put_node(struct table *t, const struct dir_node *n)
 		[NODE_MAINTENANCE] = COLOUR_YELLOW };
 	char at[ADDR_TEXT_MAX];
 
-	if (n->has_agent)
-		addr_format(&n->addr, at);
-	else
-		addr_format_ip(&n->addr, at);
+	directory_node_address(n, at);
 	table_put(t, n->name);
 	table_put(t, node_state_name(n->state));
 	table_colour(t, colours[n->state]);

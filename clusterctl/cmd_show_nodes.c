@@ -348,7 +348,7 @@ print_node(struct table *t, const struct shown *s)
 	int64_t days = (cert_s - clock_wall_ms() / 1000) / DAY_S;
 	char addr[ADDR_TEXT_MAX];
 
-	addr_format(&n->addr, addr);
+	directory_node_address(n, addr);
 	table_put(t, n->name);
 	table_put(t, node_state_name(n->state));
 	if (n->state != NODE_UP)

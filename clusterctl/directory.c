@@ -165,6 +165,15 @@ directory_check_role(const struct directory *d, const char *role, struct err *e)
 	    "no such role %.64s (try: clusterctl role list)", role);
 }
 
+void
+directory_node_address(const struct dir_node *n, char buf[ADDR_TEXT_MAX])
+{
+	if (n->has_agent)
+		addr_format(&n->addr, buf);
+	else
+		addr_format_ip(&n->addr, buf);
+}
+
 bool
 directory_node_has_role(const struct dir_node *n, const char *role)
 {

@@ -50,6 +50,8 @@ const struct dir_node *directory_get(const struct directory *, const char *name,
     struct err *);
 int directory_check_role(const struct directory *, const char *role,
     struct err *);
+/* Where its agent listens; the IP alone for a node without one. */
+void directory_node_address(const struct dir_node *, char buf[ADDR_TEXT_MAX]);
 bool directory_node_has_role(const struct dir_node *, const char *role);
 
 /* For nodeset_parse(); valid as long as the directory. */
