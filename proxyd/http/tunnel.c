@@ -48,7 +48,7 @@ enum half_result {
 };
 
 static enum half_result half_run(struct engine *, struct half *,
-    struct sock *src, struct sock *dst);
+    const struct half *other, struct sock *src, struct sock *dst);
 static void hold_places(struct tunnel *, const struct exchange *);
 static void count(struct tunnel *);
 static void end(struct tunnel *, enum why, bool whole);
@@ -157,8 +157,8 @@ tunnel_run(struct tunnel *t)
 	struct engine *e = t->client->e;
 	struct sock *client = &t->client->s, *node = &t->node->s;
 	uint64_t before = progress(&t->up) + progress(&t->down);
-	enum half_result down = half_run(e, &t->down, node, client);
-	enum half_result up = half_run(e, &t->up, client, node);
+	enum half_result down = half_run(e, &t->down, &t->up, node, client);
+	enum half_result up = half_run(e, &t->up, &t->down, client, node);
 	enum why why = why_broken(down, up);
 
 	if (progress(&t->up) + progress(&t->down) != before)
@@ -213,7 +213,8 @@ half_fill(struct engine *e, struct half *h, struct sock *src)
 }
 
 static enum half_result
-half_run(struct engine *e, struct half *h, struct sock *src, struct sock *dst)
+half_run(struct engine *e, struct half *h, const struct half *other,
+    struct sock *src, struct sock *dst)
 {
 	uint64_t start = h->bytes;
 
@@ -223,9 +224,12 @@ half_run(struct engine *e, struct half *h, struct sock *src, struct sock *dst)
 		if (out != 1)
 			return out == 0 ? HALF_WAITS : HALF_DST_BROKEN;
 		if (h->state == HALF_ENDED) {
-			sock_shut(dst); /* the other direction may go on */
+			/* The other direction may go on; else both are closed
+			 * at once. */
+			if (other->state != HALF_DONE)
+				sock_shut(dst);
 			h->state = HALF_DONE;
-		} else if (!src->readable && !sock_look_again(src)) {
+		} else if (!src->readable) {
 			break;
 		} else if (h->bytes - start > TURN_MAX) {
 			sock_again(src);
@@ -251,9 +255,14 @@ tunnel_sweep(struct tunnel *t)
 	bool half = t->up.state != HALF_OPEN || t->down.state != HALF_OPEN;
 
 	count(t);
-	if (e->now_ms - t->moved_ms < (half ? s->send_ms : s->tunnel_ms))
+	if (e->now_ms - t->moved_ms >= (half ? s->send_ms : s->tunnel_ms)) {
+		end(t, half ? WHY_NONE : WHY_TUNNEL_IDLE, half);
 		return;
-	end(t, half ? WHY_NONE : WHY_TUNNEL_IDLE, half);
+	}
+	/* A reset hides behind data at times.  Looking for it now costs less
+	 * than a read after each message. */
+	if (sock_look_again(&t->client->s) | sock_look_again(&t->node->s))
+		tunnel_run(t);
 }
 
 void
