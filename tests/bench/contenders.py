@@ -166,9 +166,11 @@ class Muster(Server):
             **options).stdout.decode()
 
     def workers(self):
-        return [pid for pid in children(self.proc.pid)
+        """With their openers, which read files for them."""
+        return [p for pid in children(self.proc.pid)
                 if b"\0worker\0" in
-                Path(f"/proc/{pid}/cmdline").read_bytes()]
+                Path(f"/proc/{pid}/cmdline").read_bytes()
+                for p in family(pid)]
 
 
 class Field:

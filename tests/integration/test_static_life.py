@@ -301,7 +301,7 @@ def test_a_file_cut_short_ends_the_connection(site):
 
 
 def test_a_replaced_file_is_sent_as_it_was(site):
-    data = os.urandom(16 << 20)
+    data = os.urandom(4 << 20)
     site.write("big.zip", data)
     with site.proxy.connect() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)

@@ -8,14 +8,15 @@
 #include <sys/uio.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #define SLOW_SIZE 3000001
-#define READ_US	  (50 * 1000)
-#define STUCK_US  (4000 * 1000)
+#define READ_MS	  50
+#define STUCK_MS  4000
 
 static bool
 is_slow(int fd)
@@ -47,7 +48,7 @@ pread(int fd, void *buf, size_t size, off_t at)
 	ssize_t (*real)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, "pread");
 
 	if (is_slow(fd))
-		usleep(READ_US);
+		poll(NULL, 0, READ_MS);
 	return real(fd, buf, size, at);
 }
 
@@ -64,6 +65,6 @@ syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_openat2 &&
 	    strstr((const char *)a[1], "stuck") != NULL)
-		usleep(STUCK_US);
+		poll(NULL, 0, STUCK_MS);
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
