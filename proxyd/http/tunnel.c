@@ -253,6 +253,7 @@ tunnel_sweep(struct tunnel *t)
 	struct engine *e = t->client->e;
 	const struct snap_settings *s = &e->snap->head->settings;
 	bool half = t->up.state != HALF_OPEN || t->down.state != HALF_OPEN;
+	bool client, node;
 
 	count(t);
 	if (e->now_ms - t->moved_ms >= (half ? s->send_ms : s->tunnel_ms)) {
@@ -261,7 +262,9 @@ tunnel_sweep(struct tunnel *t)
 	}
 	/* A reset hides behind data at times.  Looking for it now costs less
 	 * than a read after each message. */
-	if (sock_look_again(&t->client->s) | sock_look_again(&t->node->s))
+	client = sock_look_again(&t->client->s);
+	node = sock_look_again(&t->node->s);
+	if (client || node)
 		tunnel_run(t);
 }
 
