@@ -121,7 +121,7 @@ files_find(struct files *f, const struct files_ask *ask, int64_t now_ms,
 		*out = e->file;
 		return FILES_KNOWN;
 	}
-	if (now_ms - e->asked_ms >= FILES_STUCK_MS)
+	if (now_ms - e->asked_ms >= LINK_STUCK_MS)
 		return FILES_NONE;
 	LIST_INSERT_HEAD(&e->waiters, w, link);
 	w->waits = true;
@@ -164,7 +164,8 @@ entry_find(struct files *f, const struct files_ask *ask, uint64_t hash)
 	return NULL;
 }
 
-/* NULL: no memory, no opener, or all entries are being asked for. */
+/* NULL: no memory, no opener that answers, or all entries are being asked
+ * for. */
 static struct entry *
 entry_new(struct files *f, const struct files_ask *ask, uint64_t hash,
     int64_t now_ms)
@@ -173,6 +174,8 @@ entry_new(struct files *f, const struct files_ask *ask, uint64_t hash,
 	const char *site = snapshot_text(ask->snap, ask->site->name);
 	struct entry *last = TAILQ_LAST(&f->by_age, entries), *e;
 
+	if (opener_link_is_stuck(f->opener, now_ms))
+		return NULL;
 	if (f->n >= FILES_MAX) {
 		if (last->file == NULL)
 			return NULL;
@@ -200,7 +203,7 @@ entry_new(struct files *f, const struct files_ask *ask, uint64_t hash,
 		.fd = -1,
 		.done = on_answer,
 	};
-	if (!opener_link_ask(f->opener, &e->job)) {
+	if (!opener_link_ask(f->opener, &e->job, now_ms)) {
 		free(e);
 		return NULL;
 	}

@@ -18,7 +18,6 @@
 #define FILES_MAX      1024 /* entries, and descriptors at most */
 #define FILES_FRESH_MS 500
 #define FILES_IDLE_MS  5000 /* unused for so long: closed */
-#define FILES_STUCK_MS 1000 /* no answer for so long: not waited for */
 
 /* Immutable once known, and good while held, whatever happens on disk. */
 struct file {

@@ -29,7 +29,8 @@ struct opener {
 	struct mime *mime;
 	uid_t master; /* whose snapshots we believe */
 	pthread_mutex_t lock;
-	struct snapshot *snap; /* under the lock */
+	struct snapshot *snap; /* under the lock, with */
+	uint64_t snap_ticket;
 	bool possible;
 };
 
@@ -38,8 +39,8 @@ struct hand {
 	struct opener *o;
 	struct htaccess_cache cache;
 	struct wire_ask ask;
-	char text[WIRE_TEXT_MAX + 1];
-	int fd; /* that came with it */
+	char text[WIRE_TEXT_MAX + 2]; /* two NULs behind what came */
+	int fd;			      /* that came with it */
 	/* What the site says, copied: a snapshot may be replaced meanwhile. */
 	char home[SITE_PATH_MAX], extensions[SITE_EXTENSIONS_MAX],
 	    cache_control[SITE_FIELD_MAX], charset[SITE_CHARSET_MAX];
@@ -151,12 +152,12 @@ static bool
 receive(struct hand *h)
 {
 	struct iovec iov[2] = { { &h->ask, sizeof(h->ask) },
-		{ h->text, sizeof(h->text) - 1 } };
+		{ h->text, sizeof(h->text) - 2 } };
 	ssize_t n = wire_recv(IPC_CHILD_FD, iov, 2, &h->fd);
 
 	if (n < (ssize_t)sizeof(h->ask) || h->ask.kind >= WIRE_KINDS)
 		return false;
-	h->text[(size_t)n - sizeof(h->ask)] = '\0';
+	memset(h->text + ((size_t)n - sizeof(h->ask)), 0, 2);
 	return true;
 }
 
@@ -196,12 +197,21 @@ take_snapshot(struct hand *h)
 	pthread_mutex_lock(&o->lock);
 	old = o->snap;
 	/* Two threads may have taken two in the wrong order. */
-	if (old == NULL || fresh->head->revision >= old->head->revision) {
+	if (h->ask.ticket >= o->snap_ticket) {
+		o->snap_ticket = h->ask.ticket;
 		o->snap = fresh;
 		fresh = old;
 	}
 	pthread_mutex_unlock(&o->lock);
 	snapshot_release(fresh);
+}
+
+/* Not believed: the worker may not be itself any more. */
+static enum coding
+wish_of(const struct hand *h, int i)
+{
+	return h->ask.wish[i] < CODING_N ? (enum coding)h->ask.wish[i] :
+					   CODING_NONE;
 }
 
 static void
@@ -217,11 +227,10 @@ look_up(struct hand *h)
 
 	a.known = find_site(h);
 	if (a.known && h->o->possible) {
-		struct lookup_ask ask = {
+		const struct lookup_ask ask = {
 			.path = h->text + strlen(h->text) + 1,
 			.directory = h->ask.directory,
-			.wish.order = { (enum coding)h->ask.wish[0],
-			    (enum coding)h->ask.wish[1] },
+			.wish.order = { wish_of(h, 0), wish_of(h, 1) },
 		};
 
 		lookup_path(&found, &site, &ask,

@@ -14,6 +14,7 @@
 struct opener_link {
 	int fd;	      /* -1: the opener is gone */
 	int snapshot; /* that it still must get; -1: none */
+	uint64_t n_snapshots;
 	struct event *readable;
 	TAILQ_HEAD(, link_job) queue;
 	/* A ticket's lowest bits are its place here. */
@@ -74,7 +75,7 @@ opener_link_free(struct opener_link *l)
 static int
 tell(struct opener_link *l, enum wire_kind kind, const char *text, int fd)
 {
-	struct wire_ask ask = { .kind = kind };
+	struct wire_ask ask = { .kind = kind, .ticket = l->n_snapshots };
 	struct iovec iov[2] = { { &ask, sizeof(ask) },
 		{ (void *)(uintptr_t)text, strlen(text) } };
 
@@ -90,6 +91,7 @@ opener_link_snapshot(struct opener_link *l, int fd, struct err *e)
 	if ((l->snapshot = fcntl(fd, F_DUPFD_CLOEXEC, 0)) == -1)
 		return err_errno(e, ERR_LOCAL,
 		    "cannot pass a snapshot to the opener");
+	l->n_snapshots++;
 	send_snapshot(l);
 	return 0;
 }
@@ -115,14 +117,23 @@ opener_link_start(struct opener_link *l, const char *user, struct err *e)
 }
 
 bool
-opener_link_ask(struct opener_link *l, struct link_job *job)
+opener_link_ask(struct opener_link *l, struct link_job *job, int64_t now_ms)
 {
 	if (l->fd == -1)
 		return false;
+	job->asked_ms = now_ms;
 	job->state = LINK_QUEUED;
 	TAILQ_INSERT_TAIL(&l->queue, job, link);
 	fly(l);
 	return true;
+}
+
+bool
+opener_link_is_stuck(const struct opener_link *l, int64_t now_ms)
+{
+	const struct link_job *first = TAILQ_FIRST(&l->queue);
+
+	return first != NULL && now_ms - first->asked_ms >= LINK_STUCK_MS;
 }
 
 void

@@ -13,7 +13,8 @@
 #include "proxyd/static/wire.h"
 
 /* The kernel holds ten packets of a socket for one who does not read. */
-#define LINK_FLYING 8
+#define LINK_FLYING   8
+#define LINK_STUCK_MS 1000
 
 /* What came back.  fd is taken over by whoever sets it to -1. */
 struct link_answer {
@@ -28,7 +29,8 @@ struct link_job {
 	struct wire_ask ask;	    /* its ticket is the link's */
 	const char *site, *path;    /* of WIRE_LOOKUP */
 	int fd;			    /* borrowed, of WIRE_WARM; -1 */
-	uint8_t state;		    /* enum link_job_state */
+	int64_t asked_ms;
+	uint8_t state; /* enum link_job_state */
 	void (*done)(struct link_job *, struct link_answer *);
 };
 
@@ -47,7 +49,10 @@ int opener_link_snapshot(struct opener_link *, int fd, struct err *);
 int opener_link_start(struct opener_link *, const char *user, struct err *);
 
 /* False: the opener is gone.  Never calls done by itself. */
-bool opener_link_ask(struct opener_link *, struct link_job *);
+bool opener_link_ask(struct opener_link *, struct link_job *, int64_t now_ms);
+
+/* Whether jobs wait for the disk so long that no more should. */
+bool opener_link_is_stuck(const struct opener_link *, int64_t now_ms);
 
 /* Nobody waits for it any more; done is not called. */
 void opener_link_cancel(struct opener_link *, struct link_job *);

@@ -9,6 +9,7 @@
 
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,11 @@
 #include "proxyd/static/names.h"
 #include "proxyd/static/path.h"
 
-#define TURN_MAX  (1U << 20)   /* bytes before others have their turn */
-#define PIECE	  (512U << 10) /* looked at, and sent, at once */
-#define STRIDE	  (128U << 10) /* kernels read ahead so much together */
-#define LOOKUP_MS 2000	       /* then the node has it */
+#define TURN_MAX     (1U << 20)	  /* bytes before others have their turn */
+#define PIECE	     (512U << 10) /* looked at, and sent, at once */
+#define STRIDE	     (128U << 10) /* kernels read ahead so much together */
+#define REDIRECT_MAX 2048	  /* a target that is repeated */
+#define LOOKUP_MS    2000	  /* then the node has it */
 
 enum sending_state {
 	SENDING_LOOKUP, /* what is it? */
@@ -201,7 +203,8 @@ decide(struct exchange *x, struct file *file)
 		return true;
 	case LOOKUP_SLASH:
 		/* "//host" would be another place. */
-		if (!decode_path(x, &path) || !path.normal)
+		if (!decode_path(x, &path) || !path.normal ||
+		    x->req.target.path.len > REDIRECT_MAX)
 			return false;
 		begin(x);
 		return true;
@@ -250,10 +253,7 @@ begin(struct exchange *x)
 		    x->req.target.path.len, &ask);
 	if (x->state != X_FILE)
 		exchange_move(x, X_FILE);
-	if (s->answer.text_size == 0) { /* a target too long to repeat */
-		exchange_reply(x, WHY_TARGET_TOO_LONG);
-		return;
-	}
+	assert(s->answer.text_size > 0); /* all of it is bounded */
 	s->state = SENDING_OUT;
 	x->status = s->answer.status;
 	static_run(x);
@@ -390,7 +390,7 @@ warmed(struct exchange *x, size_t size)
 		.done = on_warm,
 	};
 	/* Without an opener a slow disk is better than no file. */
-	if (!opener_link_ask(files_opener(x->e->files), &s->warm))
+	if (!opener_link_ask(files_opener(x->e->files), &s->warm, x->e->now_ms))
 		return true;
 	s->state = SENDING_WARM;
 	return false;
@@ -407,6 +407,7 @@ on_warm(struct link_job *job, struct link_answer *answer)
 	(void)answer;
 	engine_enter(e);
 	s->state = SENDING_OUT;
+	x->progress_ms = e->now_ms;
 	client_run(x->client);
 	engine_leave(e);
 }

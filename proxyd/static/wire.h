@@ -20,7 +20,7 @@
 
 enum wire_kind {
 	WIRE_START,    /* text: the account to run as */
-	WIRE_SNAPSHOT, /* with the image */
+	WIRE_SNAPSHOT, /* with the image; ticket: later ones have higher */
 	WIRE_LOOKUP,   /* text: site, NUL, path */
 	WIRE_WARM,     /* with the file: have these bytes in memory */
 	WIRE_KINDS

@@ -1,5 +1,6 @@
 """Static files in use: what is never shown, what changes, what is slow."""
 
+import contextlib
 import gzip
 import os
 import re
@@ -354,6 +355,59 @@ def test_the_opener_goes_with_its_worker(site):
     muster.wait_for(lambda: not Path(f"/proc/{pid}/cmdline").exists() or
                     not Path(f"/proc/{pid}/cmdline").read_bytes())
     site.serves("/x.css", OURS)
+
+
+def test_the_opener_is_confined(site):
+    (pid,) = openers(site)
+    status = Path(f"/proc/{pid}/status").read_text()
+    assert re.search(r"^NoNewPrivs:\t1$", status, re.M)
+    assert re.search(r"^CapEff:\t0+$", status, re.M)
+    if not muster.ASAN:
+        assert re.search(r"^Seccomp:\t2$", status, re.M)
+    if os.geteuid() == 0:
+        assert not re.search(r"^Uid:.*\t0\b", status, re.M)
+
+
+def test_many_files_at_once(site):
+    """More than the opener is asked at a time; the same ones again."""
+    for i in range(200):
+        site.write(f"many/{i}.txt", f"{i}\n" * (1 + i * 50))
+    wrong = []
+
+    def ask(i):
+        answer = site.through(f"/many/{i}.txt")
+        if answer.by != OURS or answer.body != b"%d\n" % i * (1 + i * 50):
+            wrong.append(answer.head)
+    threads = [threading.Thread(target=ask, args=(i,))
+               for i in range(200) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_descriptors_are_bounded_and_come_back(site):
+    (pid,) = openers(site)
+    worker = re.search(r"PPid:\s*(\d+)",
+                       Path(f"/proc/{pid}/status").read_text())[1]
+
+    def n_open():
+        n = 0
+        for f in Path(f"/proc/{worker}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                n += "many" in os.readlink(f)
+        return n
+    for i in range(1200):
+        site.write(f"many/{i}.zip", bytes(20000))
+    requests = b"".join(b"HEAD /many/%d.zip HTTP/1.1\r\nHost: a\r\n\r\n" % i
+                        for i in range(1200))
+    got, _ = site.proxy.talk(requests + b"GET /x.css HTTP/1.1\r\nHost: a\r\n"
+                             b"Connection: close\r\n\r\n")
+    assert px.statuses(got) == [200] * 1201
+    assert got.count(b"ETag") == 1201
+    assert n_open() <= 1024
+    muster.wait_for(lambda: n_open() == 0, what="idle files to be closed")
 
 
 # ---- slow disks ----
