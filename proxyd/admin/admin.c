@@ -20,11 +20,11 @@
 #include "proxyd/admin/metrics.h"
 #include "proxyd/process/listeners.h"
 
-#define CONNECTIONS_MAX 64
+#define CONNECTIONS_MAX 64 /* at each door: strangers keep nobody out */
 #define IDLE_S		30
 #define HEAD_MAX	8192
 
-enum door { DOOR_ADMIN, DOOR_STATUS };
+enum door { DOOR_ADMIN, DOOR_STATUS, DOORS };
 
 struct visit {
 	struct admin *admin;
@@ -48,7 +48,7 @@ struct admin {
 	struct event **status_events; /* one a listener */
 	size_t n_status_events;
 	LIST_HEAD(, visit) visits;
-	unsigned n_visits;
+	unsigned n_visits[DOORS];
 };
 
 static int watch(struct admin *, struct err *);
@@ -250,7 +250,7 @@ receive(struct admin *a, int listen_fd, enum door door)
 
 	if (fd == -1)
 		return;
-	if (a->n_visits >= CONNECTIONS_MAX || a->snapshot == NULL ||
+	if (a->n_visits[door] >= CONNECTIONS_MAX || a->snapshot == NULL ||
 	    (door == DOOR_ADMIN && !may_enter(fd)) ||
 	    (v = calloc(1, sizeof(*v))) == NULL) {
 		close(fd);
@@ -265,7 +265,7 @@ receive(struct admin *a, int listen_fd, enum door door)
 		return;
 	}
 	LIST_INSERT_HEAD(&a->visits, v, link);
-	a->n_visits++;
+	a->n_visits[door]++;
 	bufferevent_setcb(v->bev, on_read, on_written, on_event, v);
 	bufferevent_setwatermark(v->bev, EV_READ, 0, HEAD_MAX);
 	bufferevent_set_timeouts(v->bev, &idle, &idle);
@@ -275,7 +275,7 @@ receive(struct admin *a, int listen_fd, enum door door)
 static void
 visit_free(struct visit *v)
 {
-	v->admin->n_visits--;
+	v->admin->n_visits[v->door]--;
 	LIST_REMOVE(v, link);
 	bufferevent_free(v->bev);
 	free(v);

@@ -182,3 +182,14 @@ def test_a_long_pipeline_of_local_answers(pair):
         data, end = px.read_all(s)
     assert px.statuses(data) == [200] * (n + 1)
     assert (n_requests(pair), end) == (1, "fin")
+
+
+def test_strangers_at_the_status_page_keep_no_operator_out(pair):
+    crowd = [px.connect(pair.address, 7480) for _ in range(200)]
+    for s in crowd:
+        s.sendall(b"GET")
+    assert px.read_all(crowd[-1])[0] == b""  # one too many
+    rows = pair.ctl("show_workers", "--json").json_lines
+    assert rows
+    for s in crowd:
+        s.close()
