@@ -219,6 +219,14 @@ connect_why(int error)
 				       WHY_CONNECT_FAILED;
 }
 
+/* Whether it is we who lack something: no reason to think ill of a node. */
+static bool
+is_ours(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM ||
+	    error == ENOBUFS || error == EADDRNOTAVAIL;
+}
+
 /* Somebody else's connection will be free, and serve this one, too. */
 static void
 wait_for_descriptor(struct exchange *x)
@@ -244,7 +252,7 @@ connect_node(struct exchange *x, uint32_t index)
 	x->node =
 	    node_conn_get(x->e, x->snap_node, x->client, x->fresh, careful);
 	x->sent_us = x->e->now_us;
-	if (x->node == NULL && (errno == EMFILE || errno == ENFILE)) {
+	if (x->node == NULL && is_ours(errno)) {
 		wait_for_descriptor(x);
 	} else if (x->node == NULL) {
 		enum why why = connect_why(errno);
