@@ -125,13 +125,15 @@ daemon_ready(int ready_fd)
 	close(ready_fd);
 }
 
+/* Written before the rest is cut off: whoever reads meanwhile finds one pid or
+ * the other, never none. */
 static int
 write_pid(int fd)
 {
 	char pid[32];
 	int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 
-	return ftruncate(fd, 0) == -1 || lseek(fd, 0, SEEK_SET) == -1 ?
+	return pwrite(fd, pid, (size_t)n, 0) != n || ftruncate(fd, n) == -1 ?
 	    -1 :
-	    io_write_n(fd, pid, (size_t)n);
+	    0;
 }
