@@ -1,6 +1,7 @@
 /* names.c: see names.h. */
 #include "proxyd/static/names.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -77,13 +78,17 @@ const char *const name_indexes[] = {
 static bool
 listed(const char *list, const char *word, size_t len)
 {
-	for (const char *p = list; *p != '\0';) {
-		size_t n = strcspn(p, " ");
+	char lower[EXTENSION_MAX + 1];
 
-		if (n == len && strncasecmp(p, word, len) == 0)
+	if (len == 0 || len > EXTENSION_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		lower[i] = (char)tolower((unsigned char)word[i]);
+	lower[len] = '\0';
+	for (const char *p = list; (p = strstr(p, lower)) != NULL; p += len)
+		if ((p == list || p[-1] == ' ') &&
+		    (p[len] == ' ' || p[len] == '\0'))
 			return true;
-		p += n + (p[n] == ' ');
-	}
 	return false;
 }
 
@@ -146,7 +151,7 @@ name_judge(const char *path, size_t len, const char *extensions)
 
 	if (is_hidden(path, len))
 		return NAME_HIDDEN;
-	if (n == 0 || n > EXTENSION_MAX || is_script(last_segment(path, len)))
+	if (n == 0 || is_script(last_segment(path, len)))
 		return NAME_NODE;
 	return listed(*extensions != '\0' ? extensions : plain, ext, n) ?
 	    NAME_PLAIN :
