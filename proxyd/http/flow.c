@@ -10,6 +10,7 @@
 
 static enum flow_result flush(struct flow *, struct flow_tools *,
     struct sock *dst);
+static bool may_splice(struct flow *, struct flow_tools *);
 static enum flow_result read_some(struct flow *, struct flow_tools *,
     struct sock *src, enum why *);
 static enum flow_result splice_some(struct flow *, struct sock *src);
@@ -102,8 +103,14 @@ flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
 	uint64_t start = f->bytes;
 
 	for (;;) {
-		enum flow_result r = flush(f, t, dst);
+		enum flow_result r = FLOW_WAITS_SRC;
 
+		/* A head that knows that its body is behind it goes out with
+		 * it. */
+		if (f->head_size > 0 && src->readable && may_splice(f, t))
+			r = splice_some(f, src);
+		if (r == FLOW_WAITS_SRC)
+			r = flush(f, t, dst);
 		if (r != FLOW_WAITS_SRC)
 			return r;
 		if (f->state != FLOW_OPEN) {
@@ -119,18 +126,28 @@ flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
 			if (f->rest_size == 0)
 				buf_give(t->bufs, &f->buf);
 			pipe_give(t->pipes, &f->pipe);
+			if (f->corked)
+				sock_push(dst);
+			f->corked = false;
 			return FLOW_WAITS_SRC;
 		}
-		if (f->pipe == NULL && f->splice && f->in == FRAMING_LENGTH &&
-		    f->out == FLOW_RAW && f->left >= SPLICE_MIN)
-			f->pipe = pipe_take(t->pipes);
-		r = f->pipe != NULL ? splice_some(f, src) :
-				      read_some(f, t, src, why);
+		r = may_splice(f, t) ? splice_some(f, src) :
+				       read_some(f, t, src, why);
 		if (r == FLOW_CUT)
 			r = source_ended(f, t);
 		if (r != FLOW_WAITS_SRC)
 			return r;
 	}
+}
+
+/* Whether the flow goes through a pipe, now that it has one. */
+static bool
+may_splice(struct flow *f, struct flow_tools *t)
+{
+	if (f->pipe == NULL && f->splice && f->in == FRAMING_LENGTH &&
+	    f->out == FLOW_RAW && f->left >= SPLICE_MIN)
+		f->pipe = pipe_take(t->pipes);
+	return f->pipe != NULL && f->state == FLOW_OPEN;
 }
 
 /* What was not written at once stands in memory others use: keep it. */
@@ -180,7 +197,9 @@ flush(struct flow *f, struct flow_tools *t, struct sock *dst)
 			iov[n++] = (struct iovec){ f->head, f->head_size };
 		if (f->size > 0)
 			iov[n++] = (struct iovec){ f->data, f->size };
-		if ((sent = sock_send(dst, iov, n)) < 0)
+		sent = sock_send(dst, iov, n,
+		    f->pipe != NULL && f->pipe->held > 0);
+		if (sent < 0)
 			return FLOW_DST_ERROR;
 		head =
 		    (size_t)sent < f->head_size ? (size_t)sent : f->head_size;
@@ -196,7 +215,8 @@ flush(struct flow *f, struct flow_tools *t, struct sock *dst)
 	while (f->pipe != NULL && f->pipe->held > 0) {
 		if (!dst->writable)
 			return FLOW_WAITS_DST;
-		if (pipe_drain(f->pipe, dst, f->left > 0) < 0)
+		f->corked = f->left > 0;
+		if (pipe_drain(f->pipe, dst, f->corked) < 0)
 			return FLOW_DST_ERROR;
 	}
 	return FLOW_WAITS_SRC;

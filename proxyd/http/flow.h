@@ -35,6 +35,7 @@ struct flow {
 	uint8_t in;    /* enum framing */
 	uint8_t out;   /* enum flow_out */
 	bool splice;   /* may go through a pipe */
+	bool corked;   /* the last packet waits for more */
 	bool own_head; /* head stands in head_buf */
 	char *head;    /* goes first: a message's head */
 	size_t head_size, head_room;

@@ -153,11 +153,14 @@ node_conn_put(struct node_conn *n)
 	struct engine *e = n->e;
 	uint32_t max = e->snap->head->settings.pool_max;
 
-	/* Anything that can be read now is a FIN or was never asked for. */
-	if (n->s.readable || n->s.closed || e->draining || max == 0) {
+	/* Anything that can be read now is a FIN or was never asked for.  A
+	 * body read to its last byte leaves open whether there is more. */
+	if (n->s.closed || e->draining || max == 0 ||
+	    (n->s.readable && !alive(n))) {
 		node_conn_drop(n);
 		return;
 	}
+	n->s.readable = false;
 	if (e->n_idle >= max)
 		node_conn_drop(TAILQ_FIRST(&e->idle_nodes));
 	buf_give(&e->bufs, &n->in);

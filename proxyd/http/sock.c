@@ -2,6 +2,8 @@
 #include "proxyd/http/sock.h"
 
 #include <sys/socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -69,8 +71,9 @@ sock_look_again(struct sock *s)
 }
 
 ssize_t
-sock_send(struct sock *s, struct iovec *iov, int n)
+sock_send(struct sock *s, struct iovec *iov, int n, bool more)
 {
+	int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)n };
 	size_t all = 0;
 	ssize_t sent;
@@ -79,8 +82,8 @@ sock_send(struct sock *s, struct iovec *iov, int n)
 		all += iov[i].iov_len;
 	do
 		sent = n == 1 ?
-		    send(s->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL) :
-		    sendmsg(s->fd, &msg, MSG_NOSIGNAL);
+		    send(s->fd, iov->iov_base, iov->iov_len, flags) :
+		    sendmsg(s->fd, &msg, flags);
 	while (sent == -1 && errno == EINTR);
 	if (sent == -1) {
 		s->writable = false;
@@ -89,6 +92,15 @@ sock_send(struct sock *s, struct iovec *iov, int n)
 	/* A short write has asked the kernel to tell when there is room. */
 	s->writable = (size_t)sent == all;
 	return sent;
+}
+
+void
+sock_push(struct sock *s)
+{
+	int one = 1;
+
+	/* Setting it anew is what sends. */
+	setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
 void

@@ -46,8 +46,11 @@ ssize_t sock_recv(struct sock *, void *, size_t);
  */
 bool sock_look_again(struct sock *);
 
-/* Bytes written (0: it is full), or SOCK_ERROR. */
-ssize_t sock_send(struct sock *, struct iovec *, int n);
+/* Bytes written (0: it is full), or SOCK_ERROR.  With `more` the last packet
+ * may wait for what is written next; sock_push() sends it off if nothing
+ * is. */
+ssize_t sock_send(struct sock *, struct iovec *, int n, bool more);
+void sock_push(struct sock *);
 
 /* No more writes; the peer sees the end. */
 void sock_shut(struct sock *);

@@ -185,7 +185,7 @@ half_flush(struct half *h, struct sock *dst)
 
 		if (!dst->writable)
 			return 0;
-		if ((sent = sock_send(dst, &iov, 1)) < 0)
+		if ((sent = sock_send(dst, &iov, 1, false)) < 0)
 			return -1;
 		h->held->start += (uint32_t)sent;
 	}

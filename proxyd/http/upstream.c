@@ -436,7 +436,7 @@ exchange_node_failed(struct exchange *x, enum why why)
 	}
 	sb_add(&x->target->retried, 1);
 	engine_count(&x->e->row->retries);
-	x->resent = x->resent || sent;
+	x->resent = x->resent || (sent && !stale);
 	if (stale) {
 		x->ask.n_tried--;
 		x->fresh = true;

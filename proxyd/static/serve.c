@@ -428,7 +428,7 @@ send_part(struct exchange *x)
 		struct iovec iov = { (void *)(uintptr_t)(s->file->content + at),
 			size };
 
-		if ((n = sock_send(to, &iov, 1)) < 0) {
+		if ((n = sock_send(to, &iov, 1, false)) < 0) {
 			exchange_abandon(x, WHY_CLIENT_GONE);
 			return false;
 		}

@@ -242,7 +242,7 @@ def test_a_bound_and_a_queue(make_proxy):
     muster.wait_for(lambda: len(answers) == 3, what="the queue to be full")
     assert all(a[0] == 503 for a in answers)
     assert all(px.field(a[2], b"Retry-After") for a in answers)
-    assert gate.inside == 2
+    muster.wait_for(lambda: gate.inside == 2, what="two inside")
     gate.open.set()
     for t in threads:
         t.join()
