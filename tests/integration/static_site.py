@@ -1,15 +1,14 @@
 """A site with static files: its home, the proxy before it, a node behind."""
 
-import contextlib
 import gzip
 import re
 import shutil
 import tempfile
 from pathlib import Path
 
-import apache
 import muster
 import proxy as px
+import webservers
 
 NODE, OURS = "node", "static"
 
@@ -56,28 +55,37 @@ def unchunk(data):
     return out
 
 
+# What Debian's Apache has beyond webservers.py.
+APACHE = """
+LoadModule access_compat_module /usr/lib/apache2/modules/mod_access_compat.so
+LoadModule negotiation_module /usr/lib/apache2/modules/mod_negotiation.so
+ServerSignature Off
+DirectoryIndex index.html index.cgi index.pl index.php index.xhtml index.htm
+<FilesMatch "^\\.ht">
+    Require all denied
+</FilesMatch>
+"""
+
+
 class Site:
     """The home, and both ways to it."""
 
-    def __init__(self, tmp, real=False, prefix=()):
-        """real: the node will be an Apache, see start_apache()."""
+    def __init__(self, tmp, real=False, **options):
+        """real: the node is an Apache on the same home."""
         self.home = Path(tempfile.mkdtemp(prefix="muster-home-"))
         self.home.chmod(0o755)
-        self.proxy = px.Proxy(tmp, prefix=prefix,
-                              settings={"proxy.trusted": "127.0.0.0/8"})
+        self.proxy = px.Proxy(
+            tmp, settings={"proxy.trusted": "127.0.0.0/8"},
+            origin=self._apache if real else None, **options)
         self.node = self.proxy.origin
-        if real:
-            self.node.stop()
-        self.apache = None
         self.set("--home", self.home, "--static", "on")
+
+    def _apache(self, address):
+        return webservers.Apache(address, docs=self.home, workers=8,
+                                 more=APACHE)
 
     def set(self, *options):
         self.proxy.ctl("site", "set", "a", *options)
-
-    def start_apache(self):
-        self.apache = apache.start(self.proxy.cluster, self.home,
-                                   self.node.address, self.node.port)
-        muster.wait_for(lambda: self.direct("/").status == 200, what="Apache")
 
     def write(self, path, content="", mode=0o644):
         file = self.home / path
@@ -95,10 +103,8 @@ class Site:
             return Answer(px.read_all(s)[0])
 
     def direct(self, path, *fields, **options):
-        with contextlib.suppress(ConnectionRefusedError):
-            return self.ask(self.node.address, self.node.port, path, *fields,
-                            **options)
-        return Answer(b"HTTP/1.1 0 Refused\r\n\r\n")
+        return self.ask(self.node.address, self.node.port, path, *fields,
+                        **options)
 
     def through(self, path, *fields, **options):
         return self.ask(self.proxy.address, px.Proxy.PORT, path,
@@ -110,8 +116,6 @@ class Site:
                         what=f"{status} by {by} for {path}")
 
     def close(self):
-        if self.apache is not None:
-            apache.stop(self.apache)
         wrong = self.proxy.close()
         shutil.rmtree(self.home)
         return wrong

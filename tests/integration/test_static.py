@@ -19,7 +19,6 @@ def site(tmp_path_factory):
     s = Site(tmp_path_factory.mktemp("static"), real=True)
     try:
         plant(s)
-        s.start_apache()
         s.serves("/plain/x.css", OURS)
         yield s
     finally:
@@ -102,7 +101,7 @@ TREES = [
     ("ErrorDocument 416 \"no\"\n", NODE, NODE),
     ("AddType text/x-odd .css\n", NODE, NODE),
     ("AddHandler cgi-script .css\n", NODE, NODE),
-    ("SetHandler server-status\n", NODE, NODE),
+    ("SetHandler cgi-script\n", NODE, NODE),
     ("ForceType text/plain\n", NODE, NODE),
     ("RemoveType .css\n", NODE, NODE),
     ("AddCharset utf-8 .css\n", NODE, NODE),

@@ -410,6 +410,26 @@ def test_descriptors_are_bounded_and_come_back(site):
     muster.wait_for(lambda: n_open() == 0, what="idle files to be closed")
 
 
+def test_an_upgrade_cuts_no_file(site):
+    data = os.urandom(8 << 20)
+    site.write("big.zip", data)
+    with site.proxy.connect() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        s.sendall(b"GET /big.zip HTTP/1.1\r\nHost: a\r\n\r\n")
+        first = s.recv(100)
+        said = muster.run(muster.program("proxyd"), "--state",
+                          site.proxy.cluster.master.state, "upgrade").stdout
+        new = int(said.split()[1])
+        try:
+            got = first + px.read_all(s)[0]
+            assert Answer(got).content == data
+            site.serves("/x.css", OURS)
+            assert site.proxy.daemon.proc.wait(muster.PATIENCE_S) == 0
+        finally:
+            os.kill(new, signal.SIGTERM)
+            os.waitpid(new, 0)
+
+
 # ---- slow disks ----
 
 @pytest.fixture

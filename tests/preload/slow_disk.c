@@ -26,10 +26,6 @@ is_slow(int fd)
 	return fstat(fd, &st) == 0 && st.st_size == SLOW_SIZE;
 }
 
-ssize_t preadv2(int, const struct iovec *, int, off_t, int);
-ssize_t pread(int, void *, size_t, off_t);
-long syscall(long, ...);
-
 ssize_t
 preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags)
 {
