@@ -7,6 +7,7 @@ usage: bench_exec.py [--nodes 128] [--agents 1000] [--rounds 5]
 
 import argparse
 import concurrent.futures
+import contextlib
 import shutil
 import sys
 import tempfile
@@ -26,22 +27,27 @@ class WideNet(muster.Net):
         return f"{a}.{b}.{self.last // 250}.{self.last % 250 + 1}"
 
 
-def make_cluster(tmp, n):
-    """A master and n agents, all running."""
+@contextlib.contextmanager
+def running_cluster(tmp, n):
+    """A master and n agents, for as long as the block lasts."""
+    tmp.mkdir(mode=0o700)
     cluster = muster.Cluster(tmp)
     cluster.net.close()
     cluster.net = WideNet()
-    cluster.init()
-    token = cluster.token("--role", "worker_http", "--uses", str(n))
 
     def add(i):
         cluster.join(token, f"n{i:04d}")
         if i % 50 == 0:
             progress(f"{i} agents")
 
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(add, range(1, n + 1)))
-    return cluster
+    try:
+        cluster.init()
+        token = cluster.token("--role", "worker_http", "--uses", str(n))
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(add, range(1, n + 1)))
+        yield cluster
+    finally:
+        finish(cluster)
 
 
 def exec_on(cluster, nodes, agents):
@@ -71,19 +77,15 @@ def bench_peers(tmp, n, n_rounds):
     """Row 1 of the budgets."""
     net = muster.Net()
     addresses = [net.address() for _ in range(n)]
-    cluster = make_cluster(tmp / "c128", n)
-    sshd = Sshd(tmp, addresses)
-    try:
+    with running_cluster(tmp / "cluster", n) as cluster, \
+            contextlib.closing(Sshd(tmp, addresses)) as sshd:
         cold, warm = peers(sshd, f"{net.prefix}.[1-{n}]")
         ours = {"muster": exec_on(cluster, f"n[0001-{n:04d}]", n)}
         for run in (*ours.values(), *warm.values()):
             run()  # connections of the persistent masters; page cache
         results = rounds({**ours, **cold}, max(2, n_rounds // 2))
         results_warm = rounds({**ours, **warm}, n_rounds)
-    finally:
-        sshd.close()
-        finish(cluster)
-        net.close()
+    net.close()
 
     table = Table(f"exec true on {n} nodes (wall)")
     for name in (*cold, *warm):
@@ -100,20 +102,17 @@ def bench_peers(tmp, n, n_rounds):
 
 def bench_agents(tmp, n, n_rounds):
     """Rows 2 and 3: many agents on one machine, memory, start of nodes."""
-    cluster = make_cluster(tmp / "c1000", n)
-    try:
-        rss = sorted(node.rss_kb() for node in cluster.nodes.values()
-                     if node is not cluster.master)
+    with running_cluster(tmp / "many", n) as cluster:
+        workers = [node for node in cluster.nodes.values()
+                   if node is not cluster.master]
+        rss = [node.rss_kb() for node in workers]
         run = exec_on(cluster, f"n[0001-{n:04d}]", n)
         run()
         orders = rounds({"exec": run}, n_rounds)["exec"]
         nodes = rounds({"nodes": lambda: timed(*cluster.ctl_argv("nodes"))},
                        n_rounds)["nodes"]
-        rss_after = [node.rss_kb() for node in cluster.nodes.values()
-                     if node is not cluster.master]
+        rss_after = [node.rss_kb() for node in workers]
         master_rss = cluster.master.rss_kb()
-    finally:
-        finish(cluster)
 
     table = Table(f"{n} agents on this machine")
     table.limit("exec true (wall)", [r["wall"] for r in orders], 2.0)
@@ -129,11 +128,11 @@ def bench_agents(tmp, n, n_rounds):
 
 def finish(cluster):
     """All at once: a thousand one after another takes a while."""
-    for node in cluster.nodes.values():
-        if node.running:
-            node.proc.terminate()
-    for node in cluster.nodes.values():
-        node.proc.wait()
+    started = [n.proc for n in cluster.nodes.values() if n.proc is not None]
+    for proc in started:
+        proc.terminate()
+    for proc in started:
+        proc.wait()
     for line in cluster.close():
         print(line, file=sys.stderr)
 
@@ -146,8 +145,6 @@ def main():
     args = p.parse_args()
     tmp = Path(tempfile.mkdtemp(prefix="muster-bench."))
     tmp.chmod(0o700)
-    for name in ("c128", "c1000"):
-        (tmp / name).mkdir(0o700)
     try:
         kept = bench_peers(tmp, args.nodes, args.rounds)
         kept = bench_agents(tmp, args.agents, args.rounds) and kept

@@ -30,8 +30,12 @@ class Sshd:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "",
                             "-f", self.tmp / name], check=True)
         shutil.copy(self.tmp / "user.pub", self.tmp / "authorized")
-        self._start()
         self.client_config = self._client("client")
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
 
     def masters(self):
         return self._client("masters", f"""
