@@ -59,6 +59,7 @@ struct exchange {
 	bool trusted;	 /* the peer is */
 	bool body_held;	 /* the whole body is in client.in */
 	bool fresh;	 /* no pooled connection: one was dead already */
+	bool may_return; /* to the node tried last: no other is left */
 	bool resent;
 	bool broken_up;	  /* the node takes no more of the body */
 	bool tell_why;	  /* in X-Muster-Why */

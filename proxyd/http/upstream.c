@@ -73,6 +73,11 @@ choose(struct exchange *x)
 
 	x->ask.now_ms = x->e->now_ms;
 	balance_pick(x->e->balance, &x->ask, &answer);
+	if (answer.action != BALANCE_NODE && x->may_return) {
+		x->may_return = false;
+		x->ask.n_tried--;
+		balance_pick(x->e->balance, &x->ask, &answer);
+	}
 	switch (answer.action) {
 	case BALANCE_NODE:
 		x->skip = answer.why;
@@ -411,11 +416,25 @@ may_resend(const struct exchange *x)
 	    method_idempotent(x->req.method);
 }
 
+/* The node may have closed an idle connection, or be dying with more in its
+ * backlog: another one is safer, where it makes no difference which serves;
+ * else the same one, on a fresh connection. */
+static void
+go_elsewhere_if_free(struct exchange *x)
+{
+	x->fresh = true;
+	if (x->role->balance == SNAP_LEAST_CONN ||
+	    x->role->balance == SNAP_ROUND_ROBIN)
+		x->may_return = true;
+	else
+		x->ask.n_tried--;
+}
+
 void
 exchange_node_failed(struct exchange *x, enum why why)
 {
 	/* A pooled connection that dies untouched tells nothing about its
-	 * node; the same one is asked again, on a fresh connection. */
+	 * node. */
 	bool stale = x->node != NULL && x->node->reused &&
 	    x->node->in == NULL &&
 	    (why == WHY_NODE_RESET || why == WHY_NODE_CLOSED);
@@ -436,11 +455,9 @@ exchange_node_failed(struct exchange *x, enum why why)
 	}
 	sb_add(&x->target->retried, 1);
 	engine_count(&x->e->row->retries);
-	x->resent = x->resent || (sent && !stale);
-	if (stale) {
-		x->ask.n_tried--;
-		x->fresh = true;
-	}
+	x->resent = x->resent || sent;
+	if (stale)
+		go_elsewhere_if_free(x);
 	flow_fini(&x->up, &x->e->tools);
 	choose(x);
 }

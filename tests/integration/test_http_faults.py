@@ -63,6 +63,30 @@ def test_all_that_a_dying_node_had_in_hand_is_served(pair):
             assert s.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
+def test_a_node_that_dies_between_two_requests_fails_none(pair):
+    """The pooled connection is dead, and the node resets fresh ones too: as
+    when it is killed with a backlog.  The other node is there."""
+    served, dying = set(), []
+
+    def dies_at_the_second(sock, head, body):
+        if dying or sock in served:
+            dying[:] = [] if dying else [True]
+            px.reset(sock)
+            return False
+        served.add(sock)
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        return True
+
+    pair.origins[0].script = dies_at_the_second
+
+    def is_served():
+        with ask(pair) as s:
+            assert s.recv(100).startswith(b"HTTP/1.1 200 ")
+        return len(served) > 5
+
+    muster.wait_for(is_served, what="five deaths")  # it may be ejected
+
+
 def test_an_expectation_does_not_wait_for_ever(pair):
     """The client waits for the node's 100, the node for the body."""
     request = (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
