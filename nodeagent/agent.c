@@ -159,7 +159,10 @@ load_roster(struct agent *a, struct err *e)
 		    "(run the same nodeagent join line again)");
 	if (there && agent_adopt_roster(a, e) == -1) {
 		if (a->master == NULL)
-			return -1;
+			return err_set(e, e->code,
+			    "%.150s (put another node's file in its place: it "
+			    "is the same everywhere)",
+			    e->text);
 		log_warn("%s; making a new one", e->text);
 	}
 	/* When it cannot sign a new one (it is locked, the disk is full), it

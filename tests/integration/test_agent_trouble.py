@@ -149,5 +149,6 @@ def test_a_damaged_roster_is_told(cluster3):
     got = muster.run(muster.program("nodeagent"), "--state", node.state,
                      "run", status=(7, 8))
     assert "roster" in got.stderr
-    roster.write_bytes(good)
+    assert "put another node's file in its place" in got.stderr
+    roster.write_bytes((cluster3["w2"].state / "roster").read_bytes())
     node.start()
