@@ -375,6 +375,9 @@ accept_ready(int fd, short what, void *arg)
 				engine_pause(e);
 			break;
 		}
+		/* A local peer's path is longer than what we keep of it. */
+		if (peer.len > sizeof(peer.u))
+			peer.len = sizeof(peer.u);
 		client_new(e, client, &peer);
 	}
 	engine_leave(e);

@@ -7,6 +7,7 @@
 #include "proxyd/http/exchange.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,9 @@ exchange_new(struct client *c)
 		e->free_exchanges = x->next;
 	else if ((x = malloc(sizeof(*x))) == NULL)
 		return NULL;
-	if (c->ip[0] == '\0')
+	if (c->ip[0] == '\0' && c->peer.u.sa.sa_family == AF_UNIX)
+		snprintf(c->ip, sizeof(c->ip), "unix:");
+	else if (c->ip[0] == '\0')
 		addr_format_ip(&c->peer, c->ip);
 	memset(x, 0, offsetof(struct exchange, req));
 	request_init(&x->req);

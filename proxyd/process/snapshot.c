@@ -136,6 +136,8 @@ snapshot_trusts(const struct snapshot *s, const struct addr *peer)
 {
 	const struct cidr *trusted = at(s, s->head->trusted_off);
 
+	if (peer->u.sa.sa_family == AF_UNIX)
+		return false;
 	for (uint32_t i = 0; i < s->head->n_trusted; i++)
 		if (cidr_contains(&trusted[i], peer))
 			return true;
