@@ -47,6 +47,7 @@ struct exchange {
 	uint32_t role_index;
 
 	struct sending *sending; /* of a file; static/serve.c's */
+	uint8_t not_ours;	 /* enum lookup_verdict: why no file */
 
 	/* The node, while one is held. */
 	struct node_conn *node;

@@ -10,6 +10,7 @@
 #include "proxyd/http/node_conn.h"
 #include "proxyd/http/tunnel.h"
 #include "proxyd/http/websocket.h"
+#include "proxyd/static/serve.h"
 
 #define INTERIMS_MAX 16
 
@@ -176,10 +177,11 @@ extra_fields(const struct exchange *x, char *line, size_t size)
 	if (x->tell_why)
 		snprintf(line + n, size - n,
 		    "X-Muster-Why: node=%s attempts=%u skipped=%s "
-		    "delayed=%s queue_us=%lld\r\n",
+		    "delayed=%s queue_us=%lld static=%s\r\n",
 		    snapshot_text(x->snap, x->snap_node->name), x->attempts,
 		    why_word(x->skip), why_word(x->why),
-		    (long long)(x->queue_us < 0 ? 0 : x->queue_us));
+		    (long long)(x->queue_us < 0 ? 0 : x->queue_us),
+		    static_why(x));
 }
 
 static void

@@ -36,13 +36,17 @@ struct home {
 
 static enum lookup_verdict find(struct lookup *, const struct home *,
     const struct lookup_ask *);
+static enum lookup_verdict find_directory(const struct home *,
+    const char *path);
 static enum lookup_verdict find_file(struct lookup *, const struct home *,
     const char *path, bool directory, struct coding_wish);
 static enum lookup_verdict find_index(struct lookup *, const struct home *,
     const struct lookup_ask *);
 static bool others_may_win(const struct home *, const char *dir);
 static bool is_there(const struct home *, const char *path);
-static int open_plain(const struct home *, const char *path, struct stat *);
+static enum lookup_verdict open_plain(const struct home *, const char *path,
+    int *fd, struct stat *);
+static enum lookup_verdict why_not_open(void);
 static void choose_coding(struct lookup *, const struct home *,
     const char *path, struct coding_wish);
 static bool allowed(const struct home *, const char *path, bool directory);
@@ -70,6 +74,18 @@ open_in(const struct home *h, const char *path, int flags)
 	    RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 }
 
+const char *
+lookup_word(enum lookup_verdict v)
+{
+	static const char *const words[] = {
+#define X(name, word) [LOOKUP_##name] = word,
+		LOOKUP_TABLE(X)
+#undef X
+	};
+
+	return words[v];
+}
+
 bool
 lookup_possible(void)
 {
@@ -88,7 +104,7 @@ lookup_path(struct lookup *out, const struct lookup_site *site,
 	struct home h = { .site = site, .tools = tools };
 	struct stat st;
 
-	*out = (struct lookup){ .verdict = LOOKUP_NODE, .fd = -1 };
+	*out = (struct lookup){ .verdict = LOOKUP_HOME, .fd = -1 };
 	/* The administrator names the home: its symlinks are his. */
 	h.fd = open_below(AT_FDCWD, site->home,
 	    O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
@@ -106,23 +122,29 @@ find(struct lookup *out, const struct home *h, const struct lookup_ask *ask)
 {
 	enum name_kind kind =
 	    name_judge(ask->path, strlen(ask->path), h->site->extensions);
-	struct stat st;
-	int fd;
 
 	if (kind == NAME_HIDDEN)
-		return is_there(h, ask->path) ? LOOKUP_HIDDEN : LOOKUP_NODE;
+		return is_there(h, ask->path) ? LOOKUP_HIDDEN : LOOKUP_MISSING;
 	if (ask->directory)
 		return find_index(out, h, ask);
 	if (kind == NAME_PLAIN)
 		return find_file(out, h, ask->path, false, ask->wish);
-	if ((fd = open_in(h, ask->path, O_PATH | O_CLOEXEC)) == -1)
-		return LOOKUP_NODE;
-	kind = NAME_NODE;
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) &&
-	    allowed(h, ask->path, true))
-		kind = NAME_PLAIN;
+	return find_directory(h, ask->path);
+}
+
+/* Without its slash. */
+static enum lookup_verdict
+find_directory(const struct home *h, const char *path)
+{
+	int fd = open_in(h, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char inside[ROOM];
+
+	if (fd == -1)
+		return errno == ENOTDIR ? LOOKUP_NAME : why_not_open();
 	close(fd);
-	return kind == NAME_PLAIN ? LOOKUP_SLASH : LOOKUP_NODE;
+	/* Its own .htaccess has a say, too. */
+	snprintf(inside, sizeof(inside), "%s/", path);
+	return allowed(h, inside, true) ? LOOKUP_SLASH : LOOKUP_HTACCESS;
 }
 
 /* Opens first: most of what is not ours is not there at all. */
@@ -131,13 +153,14 @@ find_file(struct lookup *out, const struct home *h, const char *path,
     bool directory, struct coding_wish wish)
 {
 	struct stat st;
-	int fd = open_plain(h, path, &st);
+	int fd;
+	enum lookup_verdict verdict = open_plain(h, path, &fd, &st);
 
-	if (fd == -1)
-		return LOOKUP_NODE;
+	if (verdict != LOOKUP_FILE)
+		return verdict;
 	if (!allowed(h, path, directory)) {
 		close(fd);
-		return LOOKUP_NODE;
+		return LOOKUP_HTACCESS;
 	}
 	out->fd = fd;
 	out->size = (uint64_t)st.st_size;
@@ -157,15 +180,16 @@ find_index(struct lookup *out, const struct home *h,
 {
 	char path[ROOM];
 	const char *slash = *ask->path != '\0' ? "/" : "";
+	enum lookup_verdict verdict;
 
 	snprintf(path, sizeof(path), "%s%s%s", ask->path, slash, INDEX);
-	if (name_judge(path, strlen(path), h->site->extensions) != NAME_PLAIN ||
-	    find_file(out, h, path, true, ask->wish) != LOOKUP_FILE)
-		return LOOKUP_NODE;
-	if (!others_may_win(h, ask->path))
-		return LOOKUP_FILE;
+	if (name_judge(path, strlen(path), h->site->extensions) != NAME_PLAIN)
+		return LOOKUP_NAME;
+	verdict = find_file(out, h, path, true, ask->wish);
+	if (verdict != LOOKUP_FILE || !others_may_win(h, ask->path))
+		return verdict;
 	io_close(&out->fd);
-	return LOOKUP_NODE;
+	return LOOKUP_INDEX;
 }
 
 static bool
@@ -194,18 +218,43 @@ is_there(const struct home *h, const char *path)
 	return true;
 }
 
-static int
-open_plain(const struct home *h, const char *path, struct stat *st)
+static enum lookup_verdict
+why_not_open(void)
 {
-	int fd = open_in(h, path, READ_FLAGS);
+	switch (errno) {
+	case ENOENT:
+	case ENOTDIR:
+		return LOOKUP_MISSING;
+	case EXDEV:
+	case ELOOP:
+		return LOOKUP_OUTSIDE;
+	case EACCES:
+	case EPERM:
+		return LOOKUP_UNREADABLE;
+	case ENXIO: /* a socket */
+		return LOOKUP_KIND;
+	default:
+		return LOOKUP_DISK;
+	}
+}
 
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_size >= 0 &&
-	    (!h->site->owner_check || st->st_uid == h->owner))
-		return fd;
-	close(fd);
-	return -1;
+/* LOOKUP_FILE and a descriptor, or why not. */
+static enum lookup_verdict
+open_plain(const struct home *h, const char *path, int *fd, struct stat *st)
+{
+	enum lookup_verdict verdict = LOOKUP_FILE;
+
+	if ((*fd = open_in(h, path, READ_FLAGS)) == -1)
+		return why_not_open();
+	if (fstat(*fd, st) == -1)
+		verdict = LOOKUP_DISK;
+	else if (!S_ISREG(st->st_mode) || st->st_size < 0)
+		verdict = LOOKUP_KIND;
+	else if (h->site->owner_check && st->st_uid != h->owner)
+		verdict = LOOKUP_OWNER;
+	if (verdict != LOOKUP_FILE)
+		io_close(fd);
+	return verdict;
 }
 
 /* A compressed sibling that is older than its file was forgotten. */
@@ -220,7 +269,7 @@ choose_coding(struct lookup *out, const struct home *h, const char *path,
 	for (int c = CODING_GZIP; c < CODING_N; c++) {
 		snprintf(sibling, sizeof(sibling), "%s%s", path,
 		    coding_ends[c]);
-		fds[c] = open_plain(h, sibling, &st[c]);
+		open_plain(h, sibling, &fds[c], &st[c]);
 		if (fds[c] != -1 && st[c].st_mtim.tv_sec < out->modified_s)
 			io_close(&fds[c]);
 		out->varies = out->varies || fds[c] != -1;

@@ -28,12 +28,31 @@ struct lookup_ask {
 	struct coding_wish wish;
 };
 
+/* X(name, word): what a path is; from NAME on: why it is the node's.  The
+ * word stands in X-Muster-Why. */
+#define LOOKUP_TABLE(X)                                                \
+	X(FILE, "file")	      /* ours */                               \
+	X(SLASH, "slash")     /* a directory without its slash */      \
+	X(HIDDEN, "hidden")   /* is there, and must not be shown */    \
+	X(NAME, "name")	      /* it may be a program, or anything */   \
+	X(REQUEST, "request") /* not what a plain file is asked for */ \
+	X(MISSING, "missing")                                          \
+	X(OUTSIDE, "outside") /* a symlink leaves the home */          \
+	X(UNREADABLE, "unreadable")                                    \
+	X(KIND, "not_plain") /* a directory, a fifo ... */             \
+	X(OWNER, "owner")                                              \
+	X(HTACCESS, "htaccess") /* one has a say */                    \
+	X(INDEX, "index")	/* another one may be */               \
+	X(HOME, "home")		/* cannot be opened */                 \
+	X(DISK, "disk")		/* no answer, or not in time */
+
 enum lookup_verdict {
-	LOOKUP_NODE,   /* the node's: no file, or not surely ours */
-	LOOKUP_FILE,   /* ours */
-	LOOKUP_SLASH,  /* a directory, asked for without its slash */
-	LOOKUP_HIDDEN, /* is there, and must not be shown */
+#define X(name, word) LOOKUP_##name,
+	LOOKUP_TABLE(X)
+#undef X
 };
+
+const char *lookup_word(enum lookup_verdict);
 
 struct lookup {
 	enum lookup_verdict verdict;

@@ -223,7 +223,7 @@ look_up(struct hand *h)
 		.extensions = h->extensions,
 		.owner_check = h->owner_check,
 	};
-	struct lookup found = { .fd = -1 };
+	struct lookup found = { .verdict = LOOKUP_DISK, .fd = -1 };
 
 	a.known = find_site(h);
 	if (a.known && h->o->possible) {
@@ -333,7 +333,7 @@ read_content(struct hand *h, struct lookup *l, struct wire_answer *a)
 	if (n == (ssize_t)l->size)
 		a->content_size = (uint32_t)n;
 	else
-		a->verdict = LOOKUP_NODE; /* it is being changed */
+		a->verdict = LOOKUP_DISK; /* it is being changed */
 }
 
 static void

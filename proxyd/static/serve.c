@@ -66,21 +66,22 @@ decode_path(const struct exchange *x, struct file_path *p)
 		query != NULL ? (size_t)(query - raw) : path->len);
 }
 
-/* By the request alone, without a look at any disk. */
-static bool
-may_be_ours(const struct exchange *x, struct file_path *p)
+/* By the request alone, without a look at any disk: LOOKUP_FILE, or why it
+ * is not. */
+static enum lookup_verdict
+judge_request(const struct exchange *x, struct file_path *p)
 {
 	const char *extensions = snapshot_text(x->snap, x->site->static_ext);
-	enum name_kind kind;
 
 	if ((x->req.method != METHOD_GET && x->req.method != METHOD_HEAD) ||
 	    x->req.body.kind != FRAMING_NONE || x->req.expect ||
 	    x->req.upgrade != UPGRADE_NONE || !decode_path(x, p))
-		return false;
-	kind = name_judge(p->text, p->len, extensions);
+		return LOOKUP_REQUEST;
 	/* What has no extension may be a directory. */
-	return kind != NAME_NODE || p->directory ||
-	    *name_extension(p->text, p->len) == '\0';
+	if (name_judge(p->text, p->len, extensions) != NAME_NODE ||
+	    p->directory || *name_extension(p->text, p->len) == '\0')
+		return LOOKUP_FILE;
+	return LOOKUP_NAME;
 }
 
 static struct coding_wish
@@ -102,9 +103,14 @@ static_take(struct exchange *x)
 	struct asked asked;
 	struct file *file;
 
-	if (e->files == NULL || !may_be_ours(x, &path) ||
-	    !asked_find(&asked, &x->req.fields, exchange_base(x)) ||
-	    (x->sending = sending_new(x)) == NULL)
+	x->not_ours = (uint8_t)judge_request(x, &path);
+	if (x->not_ours != LOOKUP_FILE)
+		return false;
+	x->not_ours = LOOKUP_REQUEST;
+	if (!asked_find(&asked, &x->req.fields, exchange_base(x)))
+		return false;
+	x->not_ours = LOOKUP_DISK;
+	if (e->files == NULL || (x->sending = sending_new(x)) == NULL)
 		return false;
 	ask.wish = wish_of(&asked);
 	switch (
@@ -121,6 +127,14 @@ static_take(struct exchange *x)
 	}
 	static_release(x);
 	return false;
+}
+
+const char *
+static_why(const struct exchange *x)
+{
+	return (x->site->flags & SNAP_SITE_STATIC) != 0 ?
+	    lookup_word((enum lookup_verdict)x->not_ours) :
+	    "off";
 }
 
 static struct sending *
@@ -204,14 +218,16 @@ decide(struct exchange *x, struct file *file)
 	case LOOKUP_SLASH:
 		/* "//host" would be another place. */
 		if (!decode_path(x, &path) || !path.normal ||
-		    x->req.target.path.len > REDIRECT_MAX)
+		    x->req.target.path.len > REDIRECT_MAX) {
+			x->not_ours = LOOKUP_REQUEST;
 			return false;
+		}
 		begin(x);
 		return true;
-	case LOOKUP_NODE:
-		break;
+	default:
+		x->not_ours = (uint8_t)file->verdict;
+		return false;
 	}
-	return false;
 }
 
 /* How the connection goes on: there was no body to wait for. */

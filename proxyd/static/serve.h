@@ -20,6 +20,9 @@ bool static_take(struct exchange *);
 void static_run(struct exchange *);
 void static_sweep(struct exchange *);
 
+/* Why not: the word for X-Muster-Why. */
+const char *static_why(const struct exchange *);
+
 /* Gives back what the exchange holds of this; at its end. */
 void static_release(struct exchange *);
 

@@ -227,6 +227,8 @@ def corpus():
         yield (f"/t{i}/x.css", (), "GET", file, f"{name}: file")
         yield (f"/t{i}/sub/y.css", (), "GET", file, f"{name}: below")
         yield (f"/t{i}/sub/", (), "GET", directory, f"{name}: index")
+        yield (f"/t{i}", (), "GET", directory, f"{name}: directory")
+        yield (f"/t{i}/sub?q", (), "GET", directory, f"{name}: directory below")
     for path in PATHS:
         yield path, (), "GET", None, path
     for path, field in FIELDS:

@@ -127,6 +127,33 @@ def test_a_redirect_is_a_path(site):
         assert site.through(path).by == NODE, path
 
 
+def test_why_a_node_serves_is_told(site):
+    site.write("p/.htaccess", "Require all denied\n")
+    site.write("p/y.css")
+    site.write("both/index.html")
+    site.write("both/index.php")
+    site.write("private.css", mode=0o600)
+    os.mkfifo(site.home / "fifo.css", 0o644)
+    os.chown(site.write("other.css"), 12345, 12345)
+    (site.home / "out.css").symlink_to("/etc/passwd")
+    site.set("--owner-check", "on")
+    site.serves("/other.css", NODE)
+    reasons = {"/a.php": "name", "/%00.css": "request", "/no.css": "missing",
+               "/out.css": "outside", "/fifo.css": "not_plain",
+               "/other.css": "owner", "/p/y.css": "htaccess", "/p": "htaccess",
+               "/both/": "index", "/no": "missing", "/x.css/": "missing",
+               "/private.css": "unreadable"}
+    for path, reason in reasons.items():
+        told = site.through(path).fields.get("x-muster-why", "")
+        assert told.endswith(f" static={reason}"), (path, told)
+    site.set("--home", "/nonexistent")
+    muster.wait_for(lambda: site.through("/x.css").fields[
+        "x-muster-why"].endswith("static=home"))
+    site.set("--static", "off")
+    muster.wait_for(lambda: site.through("/x.css").fields[
+        "x-muster-why"].endswith("static=off"))
+
+
 # ---- options ----
 
 def test_options(site):
