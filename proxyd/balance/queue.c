@@ -13,18 +13,21 @@
 
 #define STEP (1U << 20) /* virtual time of one request at share 1 */
 
+TAILQ_HEAD(queue_entries, queue_entry);
+TAILQ_HEAD(queue_sites, queue_site);
+
 struct queue_site {
 	TAILQ_ENTRY(queue_site) link;
-	TAILQ_HEAD(, queue_entry) entries;
+	struct queue_entries entries;
 	int64_t id;
 	uint64_t turn; /* virtual */
 	uint32_t share;
 };
 
 struct queue {
-	TAILQ_HEAD(, queue_site) sites;	   /* that wait, or are ahead */
-	TAILQ_HEAD(, queue_entry) entries; /* by deadline */
-	uint64_t now;			   /* virtual */
+	struct queue_sites sites;     /* that wait, or are ahead */
+	struct queue_entries entries; /* by deadline */
+	uint64_t now;		      /* virtual */
 	uint32_t n;
 };
 

@@ -47,7 +47,7 @@ struct engine {
 	int64_t now_us, now_ms; /* monotonic, of the event under way */
 	uint64_t random[2];
 
-	LIST_HEAD(, listener) listeners;
+	LIST_HEAD(listeners, listener) listeners;
 	bool paused;	     /* no descriptors, or too many clients */
 	uint32_t client_fds; /* descriptors that clients may take */
 
@@ -56,9 +56,10 @@ struct engine {
 	uint32_t n_tunnels; /* of the clients */
 	struct client *dead_clients, *free_clients;
 
-	struct node_pool *pools;	    /* by target row */
-	TAILQ_HEAD(, node_conn) idle_nodes; /* of all pools, oldest first */
-	uint32_t n_nodes;		    /* idle or not */
+	struct node_pool *pools; /* by target row */
+	TAILQ_HEAD(node_list, node_conn)
+	idle_nodes;	  /* of all pools, oldest first */
+	uint32_t n_nodes; /* idle or not */
 	uint32_t n_idle;
 	struct node_conn *dead_nodes, *free_nodes;
 
