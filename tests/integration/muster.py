@@ -52,6 +52,13 @@ def wait_for(condition, timeout=PATIENCE_S, what="the condition"):
         time.sleep(0.01)
 
 
+def needs_root(test):
+    """For a test that looks into processes, which hide themselves (no core
+    dumps), or makes files that only root makes."""
+    import pytest
+    return pytest.mark.skipif(os.geteuid() != 0, reason="needs root")(test)
+
+
 class Net:
     """A loopback /24 of one's own: 127.X.Y.0.
 
@@ -514,7 +521,7 @@ def children(pid=None):
                        argv.replace(b"\0", b" ").decode(errors="replace"))
 
 
-def reap_orphans(grace_s=2):
+def reap_orphans(grace_s=5):
     """Ends the children that are no daemon of a live cluster; returns those
     that were still alive after a moment's grace."""
     def alive():

@@ -36,6 +36,7 @@ def test_a_live_socket_is_not_taken_over(cluster):
                "status")
 
 
+@muster.needs_root
 def test_no_secret_is_written_anywhere(cluster):
     token = cluster.token("n1", "--role", "storage")
     node = cluster.join(token, "n1", "-v", start=False)

@@ -36,6 +36,7 @@ def closed_within(s, seconds):
     return True
 
 
+@muster.needs_root
 def test_ten_thousand_half_open(cluster3):
     """They push each other out; a client in time gets in; memory and
     descriptors stay bounded."""

@@ -113,6 +113,7 @@ def test_text_is_utf8(master):
     assert "home '/home/" in r.stderr
 
 
+@muster.needs_root
 def test_a_slow_writer_holds_up_nobody(master):
     """Others change the registry while the list still comes in."""
     proc = master.ctl_start("site", "add", "--from-file", "-",

@@ -475,6 +475,7 @@ def worker_of(proxy):
                 muster.children(proxy.daemon.pid) if "worker" in argv)
 
 
+@muster.needs_root
 def test_nothing_leaks(make_proxy, rng):
     """Thousands of exchanges, cut at random on both sides: afterwards there
     are as many descriptors as before, and nobody holds a place."""

@@ -92,6 +92,7 @@ def test_symlinks_inside_are_fine(site):
     assert site.through("/real/up.css").by == OURS
 
 
+@muster.needs_root
 def test_only_plain_files(site):
     os.mkfifo(site.home / "fifo.txt", 0o644)
     os.mknod(site.home / "null.txt", 0o666 | 0o020000, os.makedev(1, 3))
@@ -107,6 +108,7 @@ def test_only_plain_files(site):
     assert site.through("/x.css").by == OURS
 
 
+@muster.needs_root
 def test_owner_check(site):
     mine = site.write("mine.css", "mine\n")
     other = site.write("other.css", "other\n")
@@ -414,6 +416,7 @@ def test_many_files_at_once(site):
     assert not wrong
 
 
+@muster.needs_root
 def test_descriptors_are_bounded_and_come_back(site):
     (pid,) = openers(site)
     worker = re.search(r"PPid:\s*(\d+)",

@@ -393,6 +393,7 @@ def test_a_node_killed(make_proxy):
     wait_for_count(proxy, 0)
 
 
+@muster.needs_root
 def test_changes_of_the_registry_pass_by(proxy):
     """A tunnel lives through them, and keeps no old snapshot alive."""
     def maps():
