@@ -25,8 +25,9 @@ struct site {
 	char owner[SITE_OWNER_LEN + 1];
 	char home[SITE_PATH_MAX]; /* "": none */
 	char role[NAME_MAX_LEN + 1];
-	char page[SITE_PATH_MAX]; /* shown while disabled; "": built in */
-	int64_t max_body;	  /* bytes; 0: the setting's */
+	char page[SITE_PATH_MAX];	/* shown while disabled; "": built in */
+	char error_page[SITE_PATH_MAX]; /* for 502, 503, 504; "": built in */
+	int64_t max_body;		/* bytes; 0: the setting's */
 	int64_t share, max_active;
 	int64_t use_static; /* 0, 1: files served by the proxy */
 	char static_ext[SITE_EXTENSIONS_MAX]; /* "": the proxy's table */

@@ -13,10 +13,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
-#include "common/base/log.h"
+#include "proxyd/process/pages.h"
 #include "proxyd/process/snapshot_plan.h"
-
-#define PAGE_SIZE_MAX (64 * 1024)
 
 struct compiled_role {
 	char name[NAME_MAX_LEN + 1];
@@ -26,6 +24,7 @@ struct compiled_role {
 
 struct compile {
 	struct snapshot_plan *plan;
+	struct pages pages;
 	struct scoreboard *board;
 	struct row_use *use;
 	const struct settings *settings;
@@ -46,7 +45,6 @@ static const struct compiled_role *role_of(const struct compile *,
 static void set_balance(struct snap_role *, const struct balance *);
 static void set_check(struct snap_role *, const struct health *);
 static void set_static(struct snap_site *, const struct site *);
-static char *read_page(const struct site *);
 
 int
 compile_snapshot(struct source *s, struct scoreboard *board,
@@ -70,6 +68,7 @@ compile_snapshot(struct source *s, struct scoreboard *board,
 		rv = plan_write(c.plan, fd, e);
 	source_end(s);
 	plan_free(c.plan);
+	pages_free(&c.pages);
 	free(c.roles);
 	return rv;
 }
@@ -227,7 +226,6 @@ add_site(const struct site *site, void *arg)
 {
 	struct compile *c = arg;
 	const struct compiled_role *role = role_of(c, site->role);
-	char *page = site->enabled ? NULL : read_page(site);
 	struct plan_site out = {
 		.name = site->name,
 		.owner = site->owner,
@@ -235,7 +233,6 @@ add_site(const struct site *site, void *arg)
 		.static_ext = site->static_ext,
 		.cache_control = site->cache_control,
 		.charset = site->charset,
-		.disabled_page = page,
 		.s.id = site->id,
 		.s.role = role != NULL ? role->index : SNAP_NONE,
 		.s.flags = site->enabled ? 0 : SNAP_SITE_DISABLED,
@@ -249,7 +246,6 @@ add_site(const struct site *site, void *arg)
 		.s.owner_account = SB_NONE,
 	};
 	uint32_t index;
-	int rv;
 
 	set_static(&out.s, site);
 	if (*site->owner != '\0')
@@ -257,9 +253,12 @@ add_site(const struct site *site, void *arg)
 		    sb_account_row(c->board, SB_OWNER, compile_id(site->owner));
 	row_use_account(c->use, out.s.account);
 	row_use_account(c->use, out.s.owner_account);
-	rv = plan_site(c->plan, &out, &index, c->e);
-	free(page);
-	if (rv == -1 || add_hosts(c, index, site) == -1)
+	if (pages_get(&c->pages, c->plan, site->enabled ? "" : site->page,
+		&out.s.disabled_page, c->e) == -1 ||
+	    pages_get(&c->pages, c->plan, site->error_page, &out.s.error_page,
+		c->e) == -1 ||
+	    plan_site(c->plan, &out, &index, c->e) == -1 ||
+	    add_hosts(c, index, site) == -1)
 		return -1;
 	if (strcmp(site->name, c->settings->default_site) == 0)
 		plan_default_site(c->plan, index);
@@ -352,23 +351,4 @@ set_static(struct snap_site *out, const struct site *site)
 	    sizeof(out->flags));
 	crypto_generichash_final(&hash, key, sizeof(key));
 	memcpy(&out->files_key, key, sizeof(out->files_key));
-}
-
-/* The page of a disabled site; malloc'ed, NULL for the built-in one.  A page
- * that cannot be read must not keep the site enabled. */
-static char *
-read_page(const struct site *site)
-{
-	struct err e;
-	char *page;
-	size_t size;
-
-	if (*site->page == '\0')
-		return NULL;
-	if (io_read_file(site->page, PAGE_SIZE_MAX, &page, &size, &e) == -1) {
-		log_warn("site %s: %s; the built-in page is shown", site->name,
-		    e.text);
-		return NULL;
-	}
-	return page;
 }

@@ -133,6 +133,13 @@ plan_trust(struct snapshot_plan *p, const struct cidr *c, struct err *e)
 }
 
 int
+plan_text(struct snapshot_plan *p, const char *s, struct snap_text *t,
+    struct err *e)
+{
+	return add_text(p, s, t, e);
+}
+
+int
 plan_role(struct snapshot_plan *p, const struct plan_role *role,
     uint32_t *index, struct err *e)
 {
@@ -171,8 +178,6 @@ plan_site(struct snapshot_plan *p, const struct plan_site *site,
 	if (add_text(p, site->name, &s.name, e) == -1 ||
 	    add_text(p, site->owner, &s.owner, e) == -1 ||
 	    add_text(p, site->home, &s.home, e) == -1 ||
-	    add_text(p, site->disabled_page, &s.disabled_page, e) == -1 ||
-	    add_text(p, site->error_page, &s.error_page, e) == -1 ||
 	    add_text(p, site->static_ext, &s.static_ext, e) == -1 ||
 	    add_text(p, site->cache_control, &s.cache_control, e) == -1 ||
 	    add_text(p, site->charset, &s.charset, e) == -1 ||

@@ -24,9 +24,9 @@ struct plan_role {
 };
 
 struct plan_site {
-	const char *name, *owner, *home, *disabled_page, *error_page;
+	const char *name, *owner, *home;
 	const char *static_ext, *cache_control, *charset;
-	struct snap_site s; /* texts are ignored */
+	struct snap_site s; /* texts are ignored, but for the pages */
 };
 
 struct snapshot_plan *plan_new(int64_t revision, struct err *);
@@ -39,6 +39,10 @@ void plan_default_settings(struct snap_settings *);
 int plan_settings(struct snapshot_plan *, const struct snap_settings *,
     const char *via, struct err *);
 int plan_trust(struct snapshot_plan *, const struct cidr *, struct err *);
+
+/* A text that several records share, for their field. */
+int plan_text(struct snapshot_plan *, const char *, struct snap_text *,
+    struct err *);
 
 /* *index is the record's in the image, as far as others name it. */
 int plan_role(struct snapshot_plan *, const struct plan_role *, uint32_t *index,

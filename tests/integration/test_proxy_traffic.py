@@ -458,6 +458,23 @@ def test_a_disabled_site_gets_its_page_at_once(make_proxy, tmp_path):
     muster.wait_for(lambda: ask(proxy, host=b"b")[0] == 200, what="the site")
 
 
+def test_a_sites_own_error_page(make_proxy, tmp_path):
+    page = tmp_path / "error.html"
+    page.write_text("<h1>Back soon</h1>")
+    proxy = make_proxy(1, site=["--error-page", str(page)])
+    proxy.origin.stop()
+    got, _ = proxy.talk(get())
+    assert px.statuses(got) == [502] and got.endswith(b"<h1>Back soon</h1>")
+    got, _ = proxy.talk(get(host=b"b"))
+    assert px.statuses(got) == [502] and b"Bad Gateway" in got
+    # One that cannot be read changes nothing else.
+    proxy.daemon.expect_log("the built-in page is shown")
+    proxy.ctl("site", "set", "b", "--error-page", "/nonexistent/page")
+    muster.wait_for(lambda: "built-in page" in proxy.daemon.text,
+                    what="the complaint")
+    assert b"Bad Gateway" in proxy.talk(get(host=b"b"))[0]
+
+
 def test_http10_keep_alive_on_demand(make_proxy):
     proxy = make_proxy(1, settings={"proxy.http10_keepalive": "on"})
     head = b"GET / HTTP/1.0\r\nHost: a\r\n"
