@@ -183,6 +183,7 @@ def test_a_node_fails_under_load(web, how):
         assert n > 100 and failed == 0
     finally:
         if how == "kill":
+            victim.kill()
             victim.start()
         else:
             victim.signal_all(signal.SIGCONT)

@@ -129,6 +129,7 @@ def test_a_redirect_is_a_path(site):
         assert site.through(path).by == NODE, path
 
 
+@muster.needs_root
 def test_why_a_node_serves_is_told(site):
     site.write("p/.htaccess", "Require all denied\n")
     site.write("p/y.css")
