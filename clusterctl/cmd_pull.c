@@ -36,7 +36,6 @@ struct pulling {
 	struct digest digest;
 };
 
-static int n_leading(const void *);
 static int run(struct context *, const void *, int, char **, struct err *);
 static int check_dir(const char *dir, struct err *);
 static int start(struct task *, void *, struct err *);
@@ -80,17 +79,9 @@ const struct command cmd_pull = {
 	.opts_size = sizeof(struct copy_opts),
 	.min_args = 2,
 	.max_args = ANY_NUMBER,
-	.n_leading = n_leading,
+	.n_leading = copy_n_leading,
 	.run = run,
 };
-
-static int
-n_leading(const void *opts)
-{
-	const struct copy_opts *o = opts;
-
-	return targets_given(&o->targets) ? 0 : 1;
-}
 
 static int
 run(struct context *cx, const void *opts, int argc, char **argv, struct err *e)

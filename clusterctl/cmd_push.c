@@ -40,7 +40,6 @@ struct pushing {
 	struct window window; /* into that file */
 };
 
-static int n_leading(const void *);
 static int run(struct context *, const void *, int, char **, struct err *);
 static int start(struct task *, void *, struct err *);
 static int record(struct task *, enum record_type, const uint8_t *, size_t,
@@ -88,18 +87,9 @@ const struct command cmd_push = {
 	.opts_size = sizeof(struct copy_opts),
 	.min_args = 2,
 	.max_args = ANY_NUMBER,
-	.n_leading = n_leading,
+	.n_leading = copy_n_leading,
 	.run = run,
 };
-
-/* Options may follow SET, but never a file's name. */
-static int
-n_leading(const void *opts)
-{
-	const struct copy_opts *o = opts;
-
-	return targets_given(&o->targets) ? 0 : 1;
-}
 
 static int
 run(struct context *cx, const void *opts, int argc, char **argv, struct err *e)

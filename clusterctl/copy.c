@@ -28,6 +28,14 @@ static int perform(struct copy *, const struct targets *,
 static void summary(const struct copy *, const struct targets *);
 static void print_json(const struct task *, const struct copy_sum *);
 
+int
+copy_n_leading(const void *opts)
+{
+	const struct copy_opts *o = opts;
+
+	return targets_given(&o->targets) ? 0 : 1;
+}
+
 const char *
 copy_target(const struct copy_opts *o, int *argc, char ***argv)
 {

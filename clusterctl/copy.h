@@ -36,6 +36,9 @@ struct copy {
 	void *own; /* the job's own */
 };
 
+/* Options may follow SET, but never a file's name (command.h). */
+int copy_n_leading(const void *opts);
+
 /* Whether argv begins with the target; moves over it. */
 const char *copy_target(const struct copy_opts *, int *argc, char ***argv);
 
