@@ -12,9 +12,10 @@ build="gcc make libc6-dev libevent-dev libsodium-dev libjansson-dev
     libsqlite3-dev libssl-dev"
 test="$build libcmocka-dev python3 python3-pytest openssl mandoc faketime
     nginx haproxy apache2-bin media-types curl wrk siege chromium"
-lint="$build clang clang-tidy clang-format cppcheck universal-ctags mandoc"
+lint="$build libcmocka-dev clang libclang-rt-14-dev clang-tidy clang-format
+    cppcheck universal-ctags mandoc"
 bench="$build clustershell pdsh openssh-client openssh-server nginx haproxy
-    apache2-bin wrk"
+    apache2-bin wrk strace"
 services="nginx haproxy ssh"	# units that these packages would enable
 
 case "${1:-}" in
