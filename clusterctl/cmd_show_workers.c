@@ -20,7 +20,7 @@ static const struct json_column columns[] = {
 	{ "SINCE", "since_ms", CELL_AGE },
 	{ "SILENT", "silent_ms", CELL_AGE },
 	{ "CLIENTS", "clients", CELL_NUMBER },
-	{ "IDLE", "idle", CELL_NUMBER },
+	{ "ACTIVE", "active", CELL_NUMBER },
 	{ "TUNNELS", "tunnels", CELL_NUMBER },
 	{ "NODES", "node_connections", CELL_NUMBER },
 	{ "QUEUED", "queued", CELL_NUMBER },

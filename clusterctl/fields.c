@@ -16,6 +16,11 @@ static const struct column columns[] = {
 	{ .title = "DEFAULT", .key = "default" },
 	{ .title = "UNIT", .key = "unit" },
 	{ .title = "MEANING", .key = "help" },
+	{ .title = "RULE", .key = "rule", .where = ON_JSON },
+	{ .title = "RESTART",
+	    .key = "restart",
+	    .kind = COLUMN_BOOL,
+	    .where = ON_JSON },
 };
 
 static char *title_of(const char *what);
@@ -101,7 +106,7 @@ void
 fields_print(const struct option_table *table, const void *object)
 {
 	struct table *t = table_new(columns, nitems(columns));
-	char text[OPTION_TEXT_MAX];
+	char text[OPTION_TEXT_MAX], rule[256];
 
 	for (size_t i = 0; i < table->n; i++) {
 		const struct option *o = &table->rows[i];
@@ -113,7 +118,13 @@ fields_print(const struct option_table *table, const void *object)
 		    option_is_default(o, object) ? COLOUR_NONE : COLOUR_BOLD);
 		table_put(t, o->fallback);
 		table_put(t, o->unit);
-		table_put(t, o->help);
+		if (o->restart && !output_is_json())
+			table_putf(t, "%s; from its next start on", o->help);
+		else
+			table_put(t, o->help);
+		option_rule(o, rule, sizeof(rule));
+		table_put(t, rule);
+		table_put_bool(t, o->restart);
 	}
 	table_end(t);
 }

@@ -1,12 +1,9 @@
 /* proxies.c: see proxies.h. */
 #include "clusterctl/proxies.h"
 
-#include <sys/socket.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clusterctl/fanout.h"
 #include "clusterctl/output.h"
@@ -40,7 +37,6 @@ struct asking {
 static char *own_name(const struct context *);
 static void ask_here(const struct context *, const char *name, json_t *question,
     struct asking *);
-static int exchange(int fd, json_t *question, struct text *, struct err *);
 static int ask_others(struct context *, const char *own, json_t *question,
     struct asking *, struct err *);
 static size_t other_masters(const struct context *, const char *own,
@@ -113,49 +109,22 @@ static void
 ask_here(const struct context *cx, const char *name, json_t *question,
     struct asking *a)
 {
+	char *line = json_dumps(question, JSON_COMPACT);
 	char run[PATH_MAX], path[PATH_MAX];
 	struct text t = { NULL, 0, 0 };
 	struct err e;
-	int fd;
 
 	state_path(context_state(cx), STATE_RUN, run);
-	if (io_path(path, sizeof(path), run, SOCKET_NAME, &e) == -1 ||
-	    (fd = local_connect(path, &e)) == -1)
-		return; /* none runs here */
-	if (exchange(fd, question, &t, &e) == 0)
+	if (line == NULL ||
+	    io_path(path, sizeof(path), run, SOCKET_NAME, &e) == -1)
+		remark(a, name, "out of memory");
+	else if (local_ask(path, line, SILENCE_S, ANSWER_MAX, &t.bytes, &t.len,
+		     &e) == 0)
 		deliver(a, name, &t);
-	else
+	else if (e.code != ERR_UNREACHABLE) /* else none runs here */
 		remark(a, name, e.text);
-	close(fd);
-	free(t.bytes);
-}
-
-static int
-exchange(int fd, json_t *question, struct text *t, struct err *e)
-{
-	const struct timeval limit = { .tv_sec = SILENCE_S };
-	char *line = json_dumps(question, JSON_COMPACT), buf[65536];
-	ssize_t n;
-	int rv;
-
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	rv = line != NULL && io_write_n(fd, line, strlen(line)) == 0 ?
-	    io_write_n(fd, "\n", 1) :
-	    -1;
 	free(line);
-	if (rv == -1)
-		return err_errno(e, ERR_UNREACHABLE, "cannot ask it");
-	while ((n = read(fd, buf, sizeof(buf))) > 0) {
-		if (add(t, buf, (size_t)n, e) == -1)
-			return -1;
-		if (buf[n - 1] == '\n') {
-			t->len--;
-			return 0;
-		}
-	}
-	return n == -1 ? err_errno(e, ERR_UNREACHABLE, "it does not answer") :
-			 err_set(e, ERR_UNREACHABLE, "it broke its answer off");
+	free(t.bytes);
 }
 
 /* A machine without an operator's identity sees its own proxy only. */

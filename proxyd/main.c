@@ -16,14 +16,22 @@
 
 #include "common/base/daemon.h"
 #include "common/base/io.h"
+#include "common/base/local.h"
 #include "common/base/log.h"
 #include "common/base/secret.h"
 #include "common/base/state.h"
 #include "common/base/text.h"
+#include "common/base/json.h"
+#include "proxyd/admin/admin.h"
 #include "proxyd/process/follower.h"
 #include "proxyd/process/master.h"
 #include "proxyd/process/worker.h"
 #include "proxyd/static/opener.h"
+
+#define UPGRADE_MAX_MS 90000 /* the master gives up before */
+#define LOOK_EVERY_MS  50
+#define SILENCE_S      10 /* of a master, then something is wrong */
+#define ANSWER_MAX     (64U << 20)
 
 struct options {
 	const char *state;
@@ -54,6 +62,7 @@ static const struct {
 static int parse(int argc, char **argv, struct options *, const char **name,
     struct err *);
 static int open_state(const struct options *, struct state *, struct err *);
+static int failed_upgrades(const struct options *, int64_t *n, struct err *);
 static int running_master(const struct options *, pid_t *, struct err *);
 
 int
@@ -156,30 +165,63 @@ command_run(const struct options *o, struct err *e)
 	return master_run(&m, e);
 }
 
-/* The new master writes its pid into the lock file once it serves. */
+/* The new master writes its pid into the lock file once it serves; the old
+ * one counts those that did not. */
 static int
 command_upgrade(const struct options *o, struct err *e)
 {
 	pid_t before, now;
+	int64_t tried, failed;
 
-	if (running_master(o, &before, e) == -1)
+	if (running_master(o, &before, e) == -1 ||
+	    failed_upgrades(o, &tried, e) == -1)
 		return -1;
 	if (kill(before, SIGUSR2) == -1)
 		return err_errno(e, ERR_DENIED, "cannot signal pid %d",
 		    (int)before);
-	for (int i = 0; i < 600; i++) {
-		usleep(50 * 1000);
+	for (int i = 0; i < UPGRADE_MAX_MS / LOOK_EVERY_MS; i++) {
+		usleep(LOOK_EVERY_MS * 1000);
 		if (running_master(o, &now, e) == -1)
 			return -1;
-		if (now == before)
-			continue;
-		printf("pid %d serves; pid %d drains\n", (int)now, (int)before);
-		return 0;
+		if (now != before) {
+			printf("pid %d serves; pid %d drains\n", (int)now,
+			    (int)before);
+			return 0;
+		}
+		if (failed_upgrades(o, &failed, e) == 0 && failed > tried)
+			return err_wrap(e, "pid %d goes on", (int)before);
 	}
-	return err_set(e, ERR_TIMEOUT,
-	    "pid %d still serves after 30 s; its log says why the new one "
-	    "did not start",
-	    (int)before);
+	return err_set(e, ERR_TIMEOUT, "pid %d still serves after %d s",
+	    (int)before, UPGRADE_MAX_MS / 1000);
+}
+
+/* How many failed so far; *e is why the last one did. */
+static int
+failed_upgrades(const struct options *o, int64_t *n, struct err *e)
+{
+	char run[PATH_MAX], path[PATH_MAX], *text;
+	const char *trouble;
+	json_t *answer;
+	struct state st;
+	size_t size;
+	int rv = -1;
+
+	if (open_state(o, &st, e) == -1 ||
+	    io_path(path, sizeof(path), state_path(&st, STATE_RUN, run),
+		ADMIN_SOCKET, e) == -1 ||
+	    local_ask(path, "{\"ask\":\"status\"}", SILENCE_S, ANSWER_MAX,
+		&text, &size, e) == -1)
+		return -1;
+	if ((answer = json_parse_object(text, size, ANSWER_MAX, e)) != NULL &&
+	    json_get_int(answer, "upgrades_failed", 0, INT64_MAX, n, e) == 0 &&
+	    json_get_string(answer, "upgrade_trouble", sizeof(e->text),
+		&trouble, e) == 0) {
+		err_set(e, ERR_LOCAL, "%s", trouble);
+		rv = 0;
+	}
+	json_decref(answer);
+	free(text);
+	return rv;
 }
 
 static int

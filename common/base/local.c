@@ -3,10 +3,12 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@
 #define BACKLOG 16
 
 static int connect_to(const char *path, int flags, struct err *);
+static int read_line(int fd, size_t max, char **line, size_t *size,
+    struct err *);
 static int address_of(const char *path, struct sockaddr_un *, int *dir_fd,
     struct err *);
 
@@ -59,6 +63,26 @@ local_connect_now(const char *path, struct err *e)
 }
 
 int
+local_ask(const char *path, const char *question, int silence_s, size_t max,
+    char **answer, size_t *size, struct err *e)
+{
+	const struct timeval limit = { .tv_sec = silence_s };
+	int fd = local_connect(path, e), rv;
+
+	if (fd == -1)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (io_write_n(fd, question, strlen(question)) == -1 ||
+	    io_write_n(fd, "\n", 1) == -1)
+		rv = err_errno(e, ERR_TIMEOUT, "cannot ask on %s", path);
+	else
+		rv = read_line(fd, max, answer, size, e);
+	close(fd);
+	return rv;
+}
+
+int
 local_peer_uid(int fd, uid_t *uid, struct err *e)
 {
 	struct ucred peer;
@@ -88,6 +112,45 @@ connect_to(const char *path, int flags, struct err *e)
 	}
 	close(dir_fd);
 	return fd;
+}
+
+static int
+read_line(int fd, size_t max, char **line, size_t *size, struct err *e)
+{
+	char buf[65536], *text = NULL, *more;
+	size_t n = 0, room = 0;
+	ssize_t got;
+
+	while ((got = read(fd, buf, sizeof(buf))) > 0) {
+		if ((size_t)got > max - n) {
+			err_set(e, ERR_PROTOCOL,
+			    "an answer is longer than %zu bytes", max);
+			goto fail;
+		}
+		if (room - n < (size_t)got) {
+			room = (n + (size_t)got) * 2;
+			if ((more = realloc(text, room)) == NULL) {
+				err_set(e, ERR_LOCAL,
+				    "out of memory for an answer");
+				goto fail;
+			}
+			text = more;
+		}
+		memcpy(text + n, buf, (size_t)got);
+		n += (size_t)got;
+		if (text[n - 1] == '\n') {
+			*line = text;
+			*size = n - 1;
+			return 0;
+		}
+	}
+	if (got == -1)
+		err_errno(e, ERR_TIMEOUT, "no answer");
+	else
+		err_set(e, ERR_PROTOCOL, "the answer was broken off");
+fail:
+	free(text);
+	return -1;
 }
 
 /* By way of a descriptor of its directory, which makes any path short.  The

@@ -41,9 +41,8 @@ void admin_apply(struct admin *, struct snapshot *);
  * When one cannot be opened nothing has changed. */
 int admin_status_listen(struct admin *, const char *list, struct err *);
 
-/* ---- the answers, wherever they are asked for -------------------------- */
-
-/* The caller's; never NULL but when memory is out. */
+/* What is asked for, wherever it is; the caller's, never NULL but when memory
+ * is out. */
 json_t *admin_answer(const struct report *, json_t *request);
 
 #endif

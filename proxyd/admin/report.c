@@ -186,8 +186,8 @@ worker_row(const struct report *r, const struct sb_worker *w)
 		"since_ms",
 		(json_int_t)(r->now_ms - atomic_load(&w->started_ms)),
 		"silent_ms", (json_int_t)(r->now_ms - atomic_load(&w->beat_ms)),
-		"clients", (json_int_t)atomic_load(&w->clients), "idle",
-		(json_int_t)atomic_load(&w->idle), "tunnels",
+		"clients", (json_int_t)atomic_load(&w->clients), "active",
+		(json_int_t)atomic_load(&w->exchanges), "tunnels",
 		(json_int_t)atomic_load(&w->tunnels), "node_connections",
 		(json_int_t)atomic_load(&w->node_conns), "queued",
 		(json_int_t)atomic_load(&w->queued), "accepted",
@@ -281,7 +281,7 @@ add_account(const struct report *r, const struct ranked *a, struct usage *u)
 	u->bytes_in += atomic_load(&acc->bytes_in);
 	u->bytes_out += atomic_load(&acc->bytes_out);
 	u->node_us += atomic_load(&acc->node_us);
-	u->tunnels += atomic_load(&acc->connections);
+	u->tunnels += atomic_load(&acc->tunnels);
 	for (size_t i = 0; i < nitems(u->status); i++)
 		u->status[i] += atomic_load(&acc->status[i]);
 }

@@ -16,7 +16,7 @@
 struct notices {
 	char settings[sizeof(((struct err *)0)->text)];
 	char upgrade[sizeof(((struct err *)0)->text)];
-	uint32_t n_upgrades; /* tried, and over */
+	uint32_t n_upgrades; /* that failed */
 };
 
 /* Borrowed, all of it. */

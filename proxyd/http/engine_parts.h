@@ -54,6 +54,7 @@ struct engine {
 	struct client **clients; /* all of them, in no order */
 	uint32_t n_clients, room, sweep_at;
 	uint32_t n_tunnels; /* of the clients */
+	uint32_t n_exchanges;
 	struct client *dead_clients, *free_clients;
 
 	struct node_pool *pools; /* by target row */

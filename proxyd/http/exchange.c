@@ -85,6 +85,8 @@ exchange_new(struct client *c)
 	x->queue_us = x->connect_us = x->node_us = -1;
 	x->state_ms = x->progress_ms = e->now_ms;
 	x->client_ip = c->ip;
+	atomic_store_explicit(&e->row->exchanges, ++e->n_exchanges,
+	    memory_order_relaxed);
 	return x;
 }
 

@@ -78,6 +78,8 @@ exchange_free(struct exchange *x)
 		sb_release(sb_account(e->sb, x->site->account)->active,
 		    e->slot);
 	static_release(x);
+	atomic_store_explicit(&e->row->exchanges, --e->n_exchanges,
+	    memory_order_relaxed);
 	flow_fini(&x->up, &e->tools);
 	flow_fini(&x->down, &e->tools);
 	x->next = e->dead_exchanges; /* whoever called looks at its state */
@@ -114,6 +116,10 @@ count(struct exchange *x)
 	sb_add(&row->bytes_out, x->down.bytes);
 	if (x->why != WHY_NONE)
 		engine_count(&row->why[x->why]);
+	if (x->target != NULL && x->node_us >= 0) {
+		sb_add(&x->target->bytes_out, x->up.bytes);
+		sb_add(&x->target->bytes_in, x->down.bytes);
+	}
 	if (x->site == NULL)
 		return;
 	count_account(x, x->site->account);

@@ -108,8 +108,7 @@ static void
 count_opened(const struct engine *e, uint32_t row)
 {
 	if (row != SB_NONE)
-		atomic_fetch_add_explicit(&sb_account(e->sb, row)->connections,
-		    1, memory_order_relaxed);
+		sb_add(&sb_account(e->sb, row)->tunnels, 1);
 }
 
 /* Places of its own: those of the exchange end with it. */

@@ -83,11 +83,12 @@ static void
 put(FILE *f, const struct sb_account *a)
 {
 	fprintf(f,
-	    "%u %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u",
+	    "%u %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+	    " %" PRIu64,
 	    atomic_load(&a->kind), atomic_load(&a->id),
 	    atomic_load(&a->requests), atomic_load(&a->bytes_in),
 	    atomic_load(&a->bytes_out), atomic_load(&a->node_us),
-	    atomic_load(&a->connections));
+	    atomic_load(&a->tunnels));
 	for (size_t i = 0; i < nitems(a->status); i++)
 		fprintf(f, " %" PRIu64, atomic_load(&a->status[i]));
 	fputc('\n', f);
@@ -126,7 +127,7 @@ add(struct scoreboard *sb, const struct line *l)
 	sb_add(&a->bytes_in, l->bytes_in);
 	sb_add(&a->bytes_out, l->bytes_out);
 	sb_add(&a->node_us, l->node_us);
-	atomic_fetch_add(&a->connections, (uint32_t)l->tunnels);
+	sb_add(&a->tunnels, l->tunnels);
 	for (size_t i = 0; i < nitems(a->status); i++)
 		sb_add(&a->status[i], l->status[i]);
 }

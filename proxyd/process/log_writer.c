@@ -220,7 +220,7 @@ swap_fd(struct log_writer *w, const char *path, struct err *e)
 	    fd = open(path,
 		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
 		    O_NOCTTY,
-		0640);
+		0600);
 
 	if (fd == -1)
 		return err_errno(e, ERR_LOCAL, "access log %s", path);

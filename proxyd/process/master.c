@@ -279,6 +279,8 @@ tear_down(struct master *m)
 {
 	if (m->crew != NULL)
 		crew_kill(m->crew);
+	if (m->failed && m->options->upgrade && m->admin != NULL)
+		admin_close(m->admin); /* still the old one's */
 	following_free(m->following);
 	upgrade_free(m->upgrade);
 	crew_free(m->crew);
@@ -482,10 +484,14 @@ on_signal(evutil_socket_t sig, short what, void *arg)
 		following_stop(m->following);
 		break;
 	default:
-		if (m->state >= MASTER_SERVING && m->state < MASTER_LEAVING)
+		if (m->state >= MASTER_SERVING && m->state < MASTER_LEAVING) {
 			stop(m);
-		else if (m->state != MASTER_ENDED)
-			move(m, MASTER_ENDED); /* again, or early */
+		} else if (m->state == MASTER_STARTING) {
+			err_set(&e, ERR_LOCAL, "ended before it served");
+			fail(m, &e);
+		} else if (m->state != MASTER_ENDED) {
+			move(m, MASTER_ENDED); /* again */
+		}
 		break;
 	}
 }
@@ -553,7 +559,6 @@ on_upgrade(const struct err *why, void *arg)
 	struct master *m = arg;
 	struct err e;
 
-	m->notices.n_upgrades++;
 	if (why == NULL) {
 		/* What follows is the successor's to answer and to check. */
 		admin_close(m->admin);
@@ -564,6 +569,7 @@ on_upgrade(const struct err *why, void *arg)
 	}
 	log_error("upgrade: %s; going on with this one", why->text);
 	memcpy(m->notices.upgrade, why->text, sizeof(why->text));
+	m->notices.n_upgrades++;
 	move(m, MASTER_SERVING);
 	if (following_start(m->following, false, &e) == -1)
 		log_error("cannot follow the registry: %s", e.text);

@@ -54,9 +54,9 @@ enum sb_account_kind { SB_SITE = 1, SB_OWNER = 2 };
 
 struct sb_account {
 	_Atomic int64_t id;
-	_Atomic uint32_t kind;	      /* 0: a free row */
-	uint32_t next_free;	      /* row plus one; the master's */
-	_Atomic uint32_t connections; /* tunnels opened */
+	_Atomic uint32_t kind;	  /* 0: a free row */
+	uint32_t next_free;	  /* row plus one; the master's */
+	_Atomic uint64_t tunnels; /* opened */
 	_Atomic uint64_t requests, bytes_in, bytes_out, node_us;
 	_Atomic uint64_t status[6]; /* [n]: nxx; [0]: none was sent */
 	_Atomic uint32_t active[];
@@ -69,7 +69,7 @@ struct sb_worker {
 	_Atomic uint32_t state;		     /* enum sb_worker_state */
 	_Atomic int64_t started_ms, beat_ms; /* monotonic */
 	_Atomic int64_t revision;	     /* of its snapshot */
-	_Atomic uint32_t clients, idle, exchanges, tunnels, node_conns;
+	_Atomic uint32_t clients, exchanges, tunnels, node_conns;
 	_Atomic uint32_t queued;
 	_Atomic uint64_t accepted, requests, retries;
 	_Atomic uint64_t log_dropped;

@@ -11,12 +11,13 @@
 
 struct source {
 	struct state state;
-	enum state_file file; /* STATE_REGISTRY or STATE_ROSTER */
+	enum state_file file; /* STATE_N_FILES: not known yet */
 	struct stat seen;     /* of the file that is open */
 	struct registry *registry;
 	struct roster *roster;
 };
 
+static int choose(struct source *, struct err *);
 static int reopen_if_replaced(struct source *, struct err *);
 static int open_roster(struct source *, const char *path, struct err *);
 static void close_both(struct source *);
@@ -24,22 +25,14 @@ static void close_both(struct source *);
 struct source *
 source_new(const struct state *st, struct err *e)
 {
-	struct source *s;
+	struct source *s = calloc(1, sizeof(*s));
 
-	if (!state_has(st, STATE_REGISTRY) && !state_has(st, STATE_ROSTER)) {
-		err_set(e, ERR_LOCAL,
-		    "%s holds neither a registry nor a "
-		    "roster (make a cluster with clusterctl init, or join one "
-		    "with nodeagent join)",
-		    st->dir);
-		return NULL;
-	}
-	if ((s = calloc(1, sizeof(*s))) == NULL) {
+	if (s == NULL) {
 		err_set(e, ERR_LOCAL, "out of memory");
 		return NULL;
 	}
 	s->state = *st;
-	s->file = state_has(st, STATE_REGISTRY) ? STATE_REGISTRY : STATE_ROSTER;
+	s->file = STATE_N_FILES;
 	return s;
 }
 
@@ -55,7 +48,7 @@ source_free(struct source *s)
 int
 source_revision(struct source *s, int64_t *revision, struct err *e)
 {
-	if (reopen_if_replaced(s, e) == -1)
+	if (choose(s, e) == -1 || reopen_if_replaced(s, e) == -1)
 		return -1;
 	if (s->registry == NULL) {
 		*revision = roster_revision(s->roster);
@@ -106,6 +99,25 @@ source_each_site(struct source *s, site_fn *fn, void *arg, struct err *e)
 {
 	return s->registry != NULL ? sites_each(s->registry, fn, arg, e) :
 				     roster_each_site(s->roster, fn, arg, e);
+}
+
+/* Once: a master whose registry is away does not fall back to the roster,
+ * which may be older than what is in force. */
+static int
+choose(struct source *s, struct err *e)
+{
+	if (s->file != STATE_N_FILES)
+		return 0;
+	if (state_has(&s->state, STATE_REGISTRY))
+		s->file = STATE_REGISTRY;
+	else if (state_has(&s->state, STATE_ROSTER))
+		s->file = STATE_ROSTER;
+	else
+		return err_set(e, ERR_LOCAL,
+		    "%s holds neither a registry nor a roster (make a cluster "
+		    "with clusterctl init, or join one with nodeagent join)",
+		    s->state.dir);
+	return 0;
 }
 
 /* A roster is always replaced whole; a registry only by a restored backup,
