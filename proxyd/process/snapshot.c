@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/name.h"
+#include "proxyd/process/unmap.h"
 
 static int check_head(const struct snap_head *, size_t size, struct err *);
 static const struct snap_site *look_up(const struct snapshot *, uint64_t hash,
@@ -65,7 +66,7 @@ snapshot_release(struct snapshot *s)
 {
 	if (s == NULL || --s->refs > 0)
 		return;
-	munmap((void *)(uintptr_t)s->head, s->head->size);
+	unmap_later((void *)(uintptr_t)s->head, s->head->size);
 	free(s);
 }
 
