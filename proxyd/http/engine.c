@@ -12,7 +12,6 @@
 
 #include <event2/event.h>
 
-#include "common/base/clock.h"
 #include "proxyd/http/access_log.h"
 #include "proxyd/http/client.h"
 #include "proxyd/http/engine_parts.h"
@@ -218,13 +217,6 @@ engine_date(struct engine *e)
 		e->date_s = now.tv_sec;
 	}
 	return e->date;
-}
-
-int64_t
-engine_wall_ms(const struct engine *e)
-{
-	(void)e;
-	return clock_wall_ms();
 }
 
 /* xorshift128+: ids need not be secret, only different. */

@@ -92,9 +92,6 @@ const char *engine_date(struct engine *);
 
 uint64_t engine_random(struct engine *);
 
-/* Wall time of now, in ms. */
-int64_t engine_wall_ms(const struct engine *);
-
 /* Writes a line into the access log, if there is one. */
 void engine_log(struct engine *, const struct access_log_entry *);
 

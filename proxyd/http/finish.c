@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "proxyd/http/access_log.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
@@ -192,7 +193,7 @@ fill_entry(struct exchange *x, struct access_log_entry *out)
 		.node_us = x->node_us,
 		.attempts = x->attempts,
 	};
-	out->wall_ms = engine_wall_ms(e) - out->total_us / 1000;
+	out->wall_ms = clock_wall_ms() - out->total_us / 1000;
 	if (x->site != NULL)
 		out->site = snap_text(x, x->site->name);
 	if (x->snap_node != NULL)

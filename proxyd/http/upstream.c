@@ -1,9 +1,6 @@
 /*
  * upstream.c: from the choice of a node to the request sent, and once more
- * if that may be.
- *
- * What may be tried again is one table: how far the attempt came, against
- * what is known of the request.
+ * if that may be: may_resend() says when.
  */
 #include <assert.h>
 #include <errno.h>
