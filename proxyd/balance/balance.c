@@ -116,16 +116,13 @@ balance_weight(const struct snap_role *r, const struct snap_node *n,
     const struct sb_target *t, int64_t now_ms)
 {
 	int64_t up = load64(&t->up_ms), age = now_ms - up;
-	uint64_t w;
 
 	if (r->slow_start_ms == 0 || up == 0 || age >= r->slow_start_ms)
-		return n->weight;
-	w = (uint64_t)n->weight *
+		return n->weight * 100;
+	return n->weight *
 	    (SLOW_MIN +
-		(100 - SLOW_MIN) * (uint64_t)(age < 0 ? 0 : age) /
-		    r->slow_start_ms) /
-	    100;
-	return w == 0 ? 1 : (uint32_t)w;
+		(uint32_t)((100 - SLOW_MIN) * (uint64_t)(age < 0 ? 0 : age) /
+		    r->slow_start_ms));
 }
 
 static bool

@@ -78,7 +78,7 @@ void balance_request(struct balance *, const struct snapshot *);
 bool balance_usable(const struct snap_node *, const struct sb_target *,
     int64_t now_ms, enum why *);
 
-/* Its weight now: slow start lets it grow from a tenth. */
+/* Its weight now, in hundredths: slow start lets it grow from a tenth. */
 uint32_t balance_weight(const struct snap_role *, const struct snap_node *,
     const struct sb_target *, int64_t now_ms);
 

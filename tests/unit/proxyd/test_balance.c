@@ -357,9 +357,9 @@ slow_start(void **state)
 		assert_true(weight > last);
 		last = weight;
 		if (i == 0)
-			assert_int_equal(weight, 10);
+			assert_int_equal(weight, 1000);
 	}
-	assert_int_equal(last, 100);
+	assert_int_equal(last, 10000);
 }
 
 static void
