@@ -179,6 +179,34 @@ fields_list(const struct fields *fs, const char *base, enum field_id id,
 }
 
 bool
+fields_connection(const struct fields *fs, const char *base,
+    struct connection *c)
+{
+	const struct field *f = NULL;
+	struct member m;
+	unsigned n = 0;
+
+	memset(c, 0, sizeof(*c));
+	while ((f = fields_find(fs, FIELD_CONNECTION, f)) != NULL) {
+		const char *at = base + f->value, *end = at + f->value_len;
+
+		while (field_member(&at, end, &m)) {
+			if (++n > CONNECTION_MAX)
+				return false;
+			if (field_is(m.text, m.len, "close"))
+				c->close = true;
+			else if (field_is(m.text, m.len, "keep-alive"))
+				c->keep_alive = true;
+			else if (field_is(m.text, m.len, "upgrade"))
+				c->upgrade = true;
+			else
+				c->names_fields = true;
+		}
+	}
+	return true;
+}
+
+bool
 field_is_token(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

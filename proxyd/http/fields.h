@@ -122,6 +122,18 @@ bool field_member(const char **at, const char *end, struct member *);
 bool fields_list(const struct fields *, const char *base, enum field_id,
     const char *word);
 
+/* What the Connection fields of a message list. */
+struct connection {
+	bool close, keep_alive, upgrade;
+	bool names_fields; /* and others, which may be names of fields */
+};
+
+#define CONNECTION_MAX 32 /* members: each is compared with each field */
+
+/* False: there are more of them than anybody means. */
+bool fields_connection(const struct fields *, const char *base,
+    struct connection *);
+
 /* Bytes that may stand in a method or field name; in a field value. */
 bool field_is_token(const char *text, size_t len);
 bool field_is_value(const char *text, size_t len);

@@ -45,8 +45,15 @@ static const unsigned char response_policy[FIELD_N] = {
 	[FIELD_X_MUSTER_WHY] = DROP,
 };
 
+/* What decides whether a field goes on. */
+struct passing {
+	const unsigned char *policy;
+	const struct connection *connection;
+	bool believed; /* X-Forwarded-* of any kind */
+};
+
 static void put_fields(struct writer *, const struct fields *, const char *base,
-    const unsigned char *policy, bool believed);
+    const struct passing *);
 static void put_target(struct writer *, const struct request *,
     const char *base);
 static void put_request_framing(struct writer *, const struct request *,
@@ -83,7 +90,8 @@ forward_request(char *out, size_t room, const struct forward_request *fr)
 	else
 		put_text(&w, fr->host);
 	PUT(&w, "\r\n");
-	put_fields(&w, &r->fields, fr->base, request_policy, fr->trusted);
+	put_fields(&w, &r->fields, fr->base,
+	    &(struct passing){ request_policy, &r->connection, fr->trusted });
 	put_request_framing(&w, r, fr->base);
 	put_client(&w, fr);
 	PUT(&w, "Via: 1.");
@@ -107,7 +115,8 @@ forward_response(char *out, size_t room, const struct forward_response *fr)
 	PUT(&w, " ");
 	put_span(&w, fr->base, r->reason);
 	PUT(&w, "\r\n");
-	put_fields(&w, &r->fields, fr->base, response_policy, true);
+	put_fields(&w, &r->fields, fr->base,
+	    &(struct passing){ response_policy, &r->connection, true });
 	if (r->status >= 200 || r->status == 101)
 		put_response_framing(&w, fr);
 	PUT(&w, "\r\n");
@@ -115,25 +124,6 @@ forward_response(char *out, size_t room, const struct forward_response *fr)
 }
 
 /* --- fields */
-
-/* Whether Connection lists more than the words everybody sends there. */
-static bool
-nominates(const struct fields *fs, const char *base)
-{
-	const struct field *f = NULL;
-	struct member m;
-
-	while ((f = fields_find(fs, FIELD_CONNECTION, f)) != NULL) {
-		const char *at = base + f->value, *end = at + f->value_len;
-
-		while (field_member(&at, end, &m))
-			if (!field_is(m.text, m.len, "close") &&
-			    !field_is(m.text, m.len, "keep-alive") &&
-			    !field_is(m.text, m.len, "upgrade"))
-				return true;
-	}
-	return false;
-}
 
 static bool
 same_word(const char *a, const char *b, size_t n)
@@ -176,17 +166,16 @@ claims_forwarding(const struct field *f, const char *base)
  * copied as one. */
 static void
 put_fields(struct writer *w, const struct fields *fs, const char *base,
-    const unsigned char *policy, bool believed)
+    const struct passing *p)
 {
-	bool check = fields_have(fs, FIELD_CONNECTION) && nominates(fs, base);
 	uint32_t from = 0, to = 0;
 
 	for (uint32_t i = 0; i < fs->n; i++) {
 		const struct field *f = &fs->list[i];
 
-		if (policy[f->id] != PASS || (f->flags & FIELD_UNDERSCORE) ||
-		    (!believed && claims_forwarding(f, base)) ||
-		    (check && nominated(fs, base, f)))
+		if (p->policy[f->id] != PASS || (f->flags & FIELD_UNDERSCORE) ||
+		    (!p->believed && claims_forwarding(f, base)) ||
+		    (p->connection->names_fields && nominated(fs, base, f)))
 			continue;
 		if ((f->flags & FIELD_CANONICAL) && f->name == to) {
 			to = f->value + f->value_len + 2;

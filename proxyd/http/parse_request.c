@@ -255,8 +255,7 @@ check_upgrade(struct request *r, const char *buf)
 	const struct field *f = fields_find(fs, FIELD_UPGRADE, NULL);
 
 	if (f == NULL || r->minor == 0 || r->method != METHOD_GET ||
-	    r->body.kind != FRAMING_NONE ||
-	    !fields_list(fs, buf, FIELD_CONNECTION, "upgrade") ||
+	    r->body.kind != FRAMING_NONE || !r->connection.upgrade ||
 	    fields_list(fs, buf, FIELD_UPGRADE, "h2c") ||
 	    fields_have(fs, FIELD_HTTP2_SETTINGS) ||
 	    fields_find(fs, FIELD_UPGRADE, f) != NULL)
@@ -279,18 +278,15 @@ check(struct request *r, const char *buf)
 	const struct fields *fs = &r->fields;
 	enum why why;
 
+	if (!fields_connection(fs, buf, &r->connection))
+		return WHY_BAD_FIELD;
 	if ((why = check_host(r, buf)) != WHY_NONE ||
 	    (why = framing_of_request(fs, buf, r->minor, &r->body)) !=
 		WHY_NONE ||
 	    (why = check_expect(r, buf)) != WHY_NONE ||
 	    (why = check_upgrade(r, buf)) != WHY_NONE)
 		return why;
-	if (!fields_have(fs, FIELD_CONNECTION))
-		r->keep_alive = r->minor >= 1;
-	else if (fields_list(fs, buf, FIELD_CONNECTION, "close"))
-		r->keep_alive = false;
-	else
-		r->keep_alive = r->minor >= 1 ||
-		    fields_list(fs, buf, FIELD_CONNECTION, "keep-alive");
+	r->keep_alive =
+	    !r->connection.close && (r->minor >= 1 || r->connection.keep_alive);
 	return WHY_NONE;
 }

@@ -48,7 +48,8 @@ struct request {
 	uint8_t method;	 /* enum method */
 	uint8_t upgrade; /* enum upgrade */
 	bool keep_alive; /* the client wants to go on */
-	bool expect;	 /* 100-continue */
+	struct connection connection;
+	bool expect; /* 100-continue */
 	uint8_t host_len;
 	struct span method_name, target_text, version;
 	struct span authority; /* host and port as sent; len 0: none */

@@ -126,17 +126,13 @@ check(struct response *r, const char *buf, bool head)
 {
 	const struct fields *fs = &r->fields;
 
-	if (framing_of_response(fs, buf, r->minor, head || bodiless(r->status),
+	if (!fields_connection(fs, buf, &r->connection) ||
+	    framing_of_response(fs, buf, r->minor, head || bodiless(r->status),
 		&r->body) != WHY_NONE)
 		return false;
 	r->length_seen = fields_have(fs, FIELD_CONTENT_LENGTH);
-	if (!fields_have(fs, FIELD_CONNECTION))
-		r->keep_alive = r->minor >= 1;
-	else if (fields_list(fs, buf, FIELD_CONNECTION, "close"))
-		r->keep_alive = false;
-	else
-		r->keep_alive = r->minor >= 1 ||
-		    fields_list(fs, buf, FIELD_CONNECTION, "keep-alive");
+	r->keep_alive =
+	    !r->connection.close && (r->minor >= 1 || r->connection.keep_alive);
 	/* A 204 that announces a body may have sent one: what follows on its
 	 * connection cannot be trusted. */
 	if (r->status == 204 &&

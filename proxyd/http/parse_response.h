@@ -21,7 +21,8 @@ struct response {
 
 	/* What it says. */
 	uint8_t minor;
-	bool keep_alive;  /* the node wants to go on */
+	bool keep_alive; /* the node wants to go on */
+	struct connection connection;
 	bool length_seen; /* body.length was said, body or not */
 	uint16_t status;  /* 100..599 */
 	struct span reason;

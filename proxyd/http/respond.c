@@ -293,7 +293,7 @@ upgrade_right(const struct exchange *x, const char *base)
 	const struct field *key, *accept;
 
 	if (x->req.upgrade == UPGRADE_NONE || got == NULL ||
-	    !fields_list(&x->res.fields, base, FIELD_CONNECTION, "upgrade"))
+	    !x->res.connection.upgrade)
 		return false;
 	if (x->req.upgrade == UPGRADE_OTHER)
 		return got->value_len == want->value_len &&

@@ -339,6 +339,13 @@ sizes(void **state)
 		n += snprintf(buf + n, sizeof(buf) - (size_t)n, "\r\n");
 		assert_int_equal(parse(&r, buf, (size_t)n), extra ? 431 : 200);
 	}
+	for (int extra = 0; extra < 2; extra++) { /* a list without end */
+		n = snprintf(buf, sizeof(buf), G "Connection: ");
+		for (int i = 0; i < CONNECTION_MAX + extra; i++)
+			n += snprintf(buf + n, sizeof(buf) - (size_t)n, "x,");
+		n += snprintf(buf + n, sizeof(buf) - (size_t)n, "\r\n\r\n");
+		assert_int_equal(parse(&r, buf, (size_t)n), extra ? 400 : 200);
+	}
 	n = snprintf(buf, sizeof(buf), G "X: %0*d\r\n\r\n", 16 << 10, 0);
 	assert_int_equal(parse(&r, buf, (size_t)n), 431);
 	n = snprintf(buf, sizeof(buf), G "X: %0*d\r\n\r\n", 16000, 0);
