@@ -155,7 +155,7 @@ wait_for(struct context *cx, const struct nodeset *set,
 		return -1;
 	rv = drain_wait(cx, set, revision,
 	    o->deadline_ms > 0 ? o->deadline_ms : DEADLINE_MS, e);
-	return rv == -1 ? err_wrap(e, "%s: drained, but", folded) : rv;
+	return rv == -1 ? err_wrap(e, "%s", folded) : rv;
 }
 
 static int

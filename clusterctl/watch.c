@@ -2,6 +2,7 @@
 #include "clusterctl/watch.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 
@@ -39,9 +40,14 @@ watch_run(struct context *cx, const struct watch_opts *o,
 			fputs(HOME_WIPE, stdout);
 		if ((rv = show(cx, arg, e)) == -1)
 			output_error(e);
-		if (rv == outcome_exit_status(OUTCOME_CANCELLED) ||
-		    fflush(stdout) == EOF)
+		if (rv == outcome_exit_status(OUTCOME_CANCELLED))
 			return rv;
+		if (fflush(stdout) == EOF) {
+			if (errno == EPIPE)
+				output_reader_gone();
+			return err_errno(e, ERR_LOCAL,
+			    "cannot write the output");
+		}
 		poll(NULL, 0, (int)o->every_ms);
 		if (context_refresh(cx, e) == -1)
 			output_error(e);

@@ -168,7 +168,9 @@ address_of(const char *path, struct sockaddr_un *sun, int *dir_fd,
 		    slash == path ? 1 : (int)(slash - path), path);
 	*dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (*dir_fd == -1)
-		return err_errno(e, ERR_LOCAL, "cannot open directory %s", dir);
+		return err_errno(e,
+		    errno == ENOENT ? ERR_UNREACHABLE : ERR_LOCAL,
+		    "cannot open directory %s", dir);
 	memset(sun, 0, sizeof(*sun));
 	sun->sun_family = AF_UNIX;
 	n = snprintf(sun->sun_path, sizeof(sun->sun_path),

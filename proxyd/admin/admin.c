@@ -22,15 +22,22 @@
 
 #define CONNECTIONS_MAX 64 /* at each door: strangers keep nobody out */
 #define IDLE_S		30
+#define LINGER_S	2
 #define HEAD_MAX	8192
 
 enum door { DOOR_ADMIN, DOOR_STATUS, DOORS };
+
+enum visit_state {
+	VISIT_OPEN,
+	VISIT_CLOSING, /* we said our last: the peer shall have it, then close */
+	VISIT_ENDING   /* the peer said its last: our answers go out */
+};
 
 struct visit {
 	struct admin *admin;
 	enum door door;
 	struct bufferevent *bev;
-	bool closing; /* once the output is out */
+	enum visit_state state;
 	LIST_ENTRY(visit) link;
 };
 
@@ -61,6 +68,7 @@ static void visit_free(struct visit *);
 static void on_read(struct bufferevent *, void *);
 static void on_written(struct bufferevent *, void *);
 static void on_event(struct bufferevent *, short, void *);
+static bool has_output(const struct visit *);
 static void read_lines(struct visit *);
 static void answer_line(struct visit *, const char *line, size_t len);
 static void read_request(struct visit *);
@@ -285,35 +293,53 @@ static void
 on_read(struct bufferevent *bev, void *arg)
 {
 	struct visit *v = arg;
+	struct evbuffer *in = bufferevent_get_input(bev);
 
-	(void)bev;
-	if (v->closing)
-		return;
-	if (v->door == DOOR_ADMIN)
+	if (v->state == VISIT_CLOSING)
+		evbuffer_drain(in, evbuffer_get_length(in));
+	else if (v->door == DOOR_ADMIN)
 		read_lines(v);
 	else
 		read_request(v);
 }
 
+/* What was not read yet would make close() a reset, and the answer be lost:
+ * so the peer closes first, or the time is up. */
 static void
 on_written(struct bufferevent *bev, void *arg)
 {
+	static const struct timeval linger = { .tv_sec = LINGER_S };
 	struct visit *v = arg;
 
-	if (evbuffer_get_length(bufferevent_get_output(bev)) > 0)
+	if (v->state == VISIT_CLOSING) {
+		shutdown(bufferevent_getfd(bev), SHUT_WR);
+		bufferevent_set_timeouts(bev, &linger, NULL);
 		return;
-	if (v->closing)
-		visit_free(v);
-	else if (v->door == DOOR_ADMIN)
+	}
+	if (v->door == DOOR_ADMIN)
 		read_lines(v);
+	if (v->state == VISIT_ENDING && !has_output(v))
+		visit_free(v);
 }
 
 static void
 on_event(struct bufferevent *bev, short what, void *arg)
 {
+	struct visit *v = arg;
+
 	(void)bev;
-	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT))
-		visit_free(arg);
+	if ((what & BEV_EVENT_EOF) != 0 && has_output(v))
+		v->state = VISIT_ENDING;
+	else if ((what &
+		     (BEV_EVENT_EOF | BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT)) !=
+	    0)
+		visit_free(v);
+}
+
+static bool
+has_output(const struct visit *v)
+{
+	return evbuffer_get_length(bufferevent_get_output(v->bev)) > 0;
 }
 
 /* ---- the admin socket: lines of JSON ---------------------------------- */
@@ -323,20 +349,17 @@ static void
 read_lines(struct visit *v)
 {
 	struct evbuffer *in = bufferevent_get_input(v->bev);
-	struct evbuffer *out = bufferevent_get_output(v->bev);
 	size_t len;
 	char *line;
 
-	while (evbuffer_get_length(out) == 0 &&
+	while (!has_output(v) &&
 	    (line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF)) != NULL) {
 		answer_line(v, line, len);
 		free(line);
 	}
-	if (evbuffer_get_length(in) >= ADMIN_LINE_MAX &&
-	    evbuffer_get_length(out) == 0) {
-		bufferevent_disable(v->bev, EV_READ);
+	if (evbuffer_get_length(in) >= ADMIN_LINE_MAX && !has_output(v)) {
 		evbuffer_drain(in, evbuffer_get_length(in));
-		v->closing = true;
+		v->state = VISIT_CLOSING;
 		answer_line(v, "", 0);
 	}
 }
@@ -432,8 +455,7 @@ reply(struct visit *v, int status, const char *type, struct evbuffer *body,
 {
 	struct evbuffer *out = bufferevent_get_output(v->bev);
 
-	bufferevent_disable(v->bev, EV_READ);
-	v->closing = true;
+	v->state = VISIT_CLOSING;
 	evbuffer_add_printf(out,
 	    "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
 	    "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
