@@ -161,11 +161,15 @@ add_role(const struct role *r, void *arg)
 	row->maxconn = r->maxconn;
 	out.r.id = row->id;
 	out.r.target = sb_target_row(c->board, 0, row->id);
+	if (out.r.target == SB_NONE)
+		return err_set(c->e, ERR_LOCAL,
+		    "the scoreboard has no room for role %s", r->name);
 	row_use_target(c->use, out.r.target);
 	out.r.queue_max = (uint32_t)r->queue;
 	out.r.queue_ms = (uint32_t)r->queue_timeout_ms;
 	out.r.slow_start_ms = (uint32_t)r->slow_start_ms;
 	out.r.check_ms = (uint32_t)r->interval_ms;
+	out.r.check_limit_ms = (uint32_t)r->check_timeout_ms;
 	out.r.rise = (uint32_t)r->rise;
 	out.r.fall = (uint32_t)r->fall;
 	out.cookie = balance.cookie;

@@ -230,8 +230,8 @@ probe_rest(struct probe *p, int64_t ms)
 static void
 probe_start(struct probe *p)
 {
-	struct timeval limit = { .tv_sec = p->role->check_ms / 1000,
-		.tv_usec = p->role->check_ms % 1000 * 1000 };
+	struct timeval limit = { .tv_sec = p->role->check_limit_ms / 1000,
+		.tv_usec = p->role->check_limit_ms % 1000 * 1000 };
 	const struct addr *a = &p->node->addr;
 
 	p->head_len = 0;

@@ -71,7 +71,7 @@ struct snap_role {
 	uint32_t check; /* enum snap_check */
 	struct snap_text check_path;
 	uint32_t check_low, check_high; /* statuses that are well */
-	uint32_t check_ms, rise, fall;
+	uint32_t check_ms, check_limit_ms, rise, fall;
 };
 
 enum snap_site_flag {

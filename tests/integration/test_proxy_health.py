@@ -9,7 +9,8 @@ from live_proxy import Apache, LiveProxy, Nginx
 from muster import wait_for
 from proxy import OK, RawOrigin, say
 
-CHECKED = ("--interval", "100ms", "--rise", "2", "--fall", "3")
+CHECKED = ("--interval", "100ms", "--check-timeout", "100ms", "--rise", "2",
+           "--fall", "3")
 
 
 @pytest.fixture
