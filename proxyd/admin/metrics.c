@@ -139,8 +139,13 @@ write_sample(struct evbuffer *out, const struct metric *m, json_t *row,
 			evbuffer_add(out, ",", 1);
 		write_label(out, labels[i], json_object_get(row, labels[i]));
 	}
-	evbuffer_add_printf(out, "} %.15g\n",
-	    json_number_value(value) * m->scale);
+	/* A double would round what is above 2^53. */
+	if (json_is_integer(value) && m->scale >= 1)
+		evbuffer_add_printf(out, "} %lld\n",
+		    (long long)json_integer_value(value) * (long long)m->scale);
+	else
+		evbuffer_add_printf(out, "} %.15g\n",
+		    json_number_value(value) * m->scale);
 }
 
 /* Names are checked where they enter, so that none needs an escape; an owner
