@@ -11,7 +11,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 run_file() {
-	local file=$1 name work status p f s SECONDS=0
+	local file=$1 name work status p f s began=$SECONDS
 	name=$(basename "$file")
 	work=$(mktemp -d /tmp/muster-test.XXXXXX) || exit 1
 	PYTHONDONTWRITEBYTECODE=1 MUSTER_TALLY=$work/tally timeout 900 \
@@ -24,7 +24,7 @@ run_file() {
 	[ -z "${MUSTER_TALLY:-}" ] || echo "$p $f $s" >>"$MUSTER_TALLY"
 	if [ "$f" -eq 0 ]; then
 		printf '  TEST  %s: %d passed%s (%d s)\n' "$name" "$p" \
-		    "$([ "$s" -eq 0 ] || echo ", $s skipped")" $SECONDS
+		    "$([ "$s" -eq 0 ] || echo ", $s skipped")" $((SECONDS - began))
 	else
 		# One write: two files may fail at once.
 		printf '%s\n  TEST  %s: %d passed, %d FAILED (exit status %d)\n' \

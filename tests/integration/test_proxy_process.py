@@ -362,6 +362,7 @@ def test_a_successor_that_fails_leaves_the_old_one(proxy, tmp_path):
     assert load.stop() == []
 
 
+@muster.needs_root
 def test_upgrade_again_and_again(proxy):
     load = proxy.load()
     for _ in range(4):
@@ -502,6 +503,7 @@ def fds(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+@muster.needs_root
 def test_no_descriptor_is_left_behind(new_proxy):
     p = new_proxy(Nginx, settings={"proxy.workers": "1",
                                    "proxy.pool_idle_timeout": "1s"})

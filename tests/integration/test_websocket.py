@@ -605,6 +605,7 @@ def test_a_page_in_a_browser(make_proxy, tmp_path):
     with open(tmp_path / "browser.log", "wb") as log:
         process = subprocess.Popen(
             [browser, "--headless", "--no-sandbox", "--disable-gpu",
+             "--disable-dev-shm-usage",
              "--disable-quic", "--no-first-run", "--disable-sync",
              "--disable-background-networking", "--disable-breakpad",
              "--disable-component-update", "--remote-debugging-port=0",
