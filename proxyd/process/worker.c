@@ -74,6 +74,9 @@ worker_run(void)
 	event_base_dispatch(w.base);
 	engine_free(w.engine);
 	files_free(w.files);
+	event_free(w.control);
+	event_free(w.term);
+	event_base_free(w.base);
 	return 0;
 }
 

@@ -132,9 +132,11 @@ class RawOrigin:
                 head, rest = read_head(sock, rest)
                 if head is None:
                     break
+                # Of this test: its body may be cut when the next one runs.
+                requests = self.requests
                 body, rest = read_body(sock, head, rest)
                 with self.lock:
-                    self.requests.append(
+                    requests.append(
                         (head, body if rest is not None else None))
                     script = self.script
                 if rest is None:

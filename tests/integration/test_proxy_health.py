@@ -10,7 +10,7 @@ from muster import wait_for
 from proxy import OK, RawOrigin, say
 
 CHECKED = ("--interval", "100ms", "--check-timeout", "100ms", "--rise", "2",
-           "--fall", "3")
+           "--fall", "3", "--slow-start", "0")
 
 
 @pytest.fixture

@@ -262,7 +262,7 @@ def test_requests_of_a_killed_worker_are_not_held(new_proxy):
              what="a worker of some age")
     victim = p.workers()[0]["pid"]
     os.kill(victim, signal.SIGKILL)
-    wait_for(lambda: p.workers() and p.workers()[0]["pid"] != victim)
+    wait_for(lambda: any(w["pid"] != victim for w in p.workers()))
     assert p.nodes()["n1"]["active"] == 0
     assert p.ask(ask="sites")["sites"][0]["active"] == 0
     for s in held:
@@ -278,7 +278,8 @@ def test_workers_can_do_nothing(proxy):
         assert int(status["CapEff"], 16) == 0
         assert int(status["CapPrm"], 16) == 0
         assert status["NoNewPrivs"] == "1"
-        assert status.get("Seccomp", "2") == "2"
+        # The leak check of a sanitizer needs calls that are forbidden.
+        assert muster.ASAN or status.get("Seccomp", "2") == "2"
         if os.geteuid() == 0:
             assert "0" not in status["Uid"].split()
             assert "0" not in status["Gid"].split()
