@@ -33,10 +33,9 @@ struct settings {
 	int64_t connect_timeout_ms, response_timeout_ms, send_timeout_ms;
 	int64_t tunnel_idle_ms, drain_ms;
 	int64_t header_size, header_fields, target_size;
-	int64_t body_size, body_memory, response_buffer;
+	int64_t body_size;
 	int64_t max_connections, pool_idle, pool_idle_ms;
 	int64_t retries, retry_budget; /* budget: per cent of requests */
-	int64_t proxy_protocol;	       /* 0, 1: expected from trusted peers */
 	int64_t eject_failures, eject_ms, eject_max_ms;
 };
 

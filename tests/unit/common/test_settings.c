@@ -68,7 +68,7 @@ wrong_values_are_told_the_rule(void **state)
 		{ "proxy.http.listen", "web:80", "not an IP address" },
 		{ "proxy.http.listen", "unix:x", "port 'x'" },
 		{ "proxy.trusted", "10.0.0.1/8", "behind its prefix" },
-		{ "proxy.proxy_protocol", "maybe", "is not on|off" },
+		{ "proxy.http10_keepalive", "maybe", "is not on|off" },
 		{ "proxy.default_site", "Bad Host", "host name" },
 	};
 	struct scratch *s = *state;
@@ -92,7 +92,7 @@ values_are_kept_in_one_spelling(void **state)
 		{ "proxy.keepalive", "60000ms", "1m" },
 		{ "proxy.keepalive", "90", "90s" },
 		{ "proxy.header_size", "65536", "64K" },
-		{ "proxy.proxy_protocol", "true", "on" },
+		{ "proxy.http10_keepalive", "true", "on" },
 		{ "proxy.access_log", "/var/log/x", "/var/log/x" },
 		{ "proxy.access_log", "off", "off" },
 		{ "proxy.http.listen", "1.2.3.4:80,[::1]:81  unix:/a",
