@@ -2,6 +2,7 @@
 workers that die, upgrades, the end.  Under load, and without a request lost."""
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -213,6 +214,10 @@ def test_every_setting_is_explained(new_proxy):
     assert len(rows) > 30
     for row in rows:
         assert row["help"] and row["rule"] and row["default"], row
+    page = (muster.ROOT / "docs" / "man" / "proxyd.8").read_text()
+    told = set(re.findall(r"^\.It (proxy\.\S+) Ta", page, re.M))
+    known = {r["option"] for r in rows if r["option"].startswith("proxy.")}
+    assert told == known
     user = next(r for r in rows if r["option"] == "proxy.user")
     assert user["restart"] is True
     assert "next start" in next(line for line in p.ctl("get", "--all").lines
