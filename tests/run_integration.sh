@@ -11,7 +11,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 run_file() {
-	local file=$1 name work status p f s began=$SECONDS
+	local file=$1 name work status p f s took began=$SECONDS
 	name=$(basename "$file")
 	work=$(mktemp -d /tmp/muster-test.XXXXXX) || exit 1
 	PYTHONDONTWRITEBYTECODE=1 MUSTER_TALLY=$work/tally timeout 900 \
@@ -22,13 +22,14 @@ run_file() {
 		p=0 f=1 s=0
 	fi
 	[ -z "${MUSTER_TALLY:-}" ] || echo "$p $f $s" >>"$MUSTER_TALLY"
+	took="$((SECONDS - began)) s"
 	if [ "$f" -eq 0 ]; then
-		printf '  TEST  %s: %d passed%s (%d s)\n' "$name" "$p" \
-		    "$([ "$s" -eq 0 ] || echo ", $s skipped")" $((SECONDS - began))
+		printf '  TEST  %s: %d passed%s (%s)\n' "$name" "$p" \
+		    "$([ "$s" -eq 0 ] || echo ", $s skipped")" "$took"
 	else
 		# One write: two files may fail at once.
-		printf '%s\n  TEST  %s: %d passed, %d FAILED (exit status %d)\n' \
-		    "$(cat "$work/out")" "$name" "$p" "$f" $status
+		printf '%s\n  TEST  %s: %d passed, %d FAILED (%s, exit status %d)\n' \
+		    "$(cat "$work/out")" "$name" "$p" "$f" "$took" $status
 	fi
 	rm -rf "$work"
 	[ "$f" -eq 0 ]
