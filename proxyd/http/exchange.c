@@ -243,11 +243,20 @@ too_slow(struct exchange *x)
 	return slow;
 }
 
+/* A lazy source may hold less than it would tell. */
+static void
+look_at_lazy(struct sock *s)
+{
+	if (s->lazy > 0)
+		s->readable = true;
+}
+
 static void
 sweep_request(struct exchange *x)
 {
 	uint32_t limit_ms = settings(x)->response_ms;
 
+	look_at_lazy(&x->client->s);
 	if (x->up.state != FLOW_DONE && flow_pending(&x->up)) {
 		x->rate_ms = x->e->now_ms;
 		x->rate_bytes = x->up.bytes;
@@ -270,6 +279,9 @@ sweep_request(struct exchange *x)
 static void
 sweep_response(struct exchange *x)
 {
+	if (x->node != NULL)
+		look_at_lazy(&x->node->s);
+	look_at_lazy(&x->client->s);
 	if (flow_pending(&x->down)) {
 		if (passed(x, x->progress_ms, settings(x)->send_ms))
 			exchange_abandon(x, WHY_CLIENT_STALLED);

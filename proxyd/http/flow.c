@@ -6,8 +6,11 @@
 #define TURN_MAX   (2U << 20)  /* bytes before others have their turn */
 #define SPLICE_MIN (64U << 10) /* below, copying is cheaper */
 #define JOIN_MAX   (4U << 10)  /* of a body copied behind its head */
+#define LAZY_FROM  (1U << 20)
 #define LARGE_FROM (64U << 10) /* payload after which large reads pay */
 
+static enum flow_result move(struct flow *, struct flow_tools *,
+    struct sock *src, struct sock *dst, enum why *);
 static enum flow_result flush(struct flow *, struct flow_tools *,
     struct sock *dst);
 static bool may_splice(struct flow *, struct flow_tools *);
@@ -50,11 +53,17 @@ flow_head(struct flow *f, char *head, size_t size, size_t room)
 	f->own_head = false;
 }
 
+/* Bytes that wait for the destination. */
+static size_t
+waiting(const struct flow *f)
+{
+	return f->head_size + f->size + (f->pipe != NULL ? f->pipe->held : 0);
+}
+
 bool
 flow_pending(const struct flow *f)
 {
-	return f->head_size + f->size > 0 ||
-	    (f->pipe != NULL && f->pipe->held > 0);
+	return waiting(f) > 0;
 }
 
 enum flow_result
@@ -100,6 +109,24 @@ enum flow_result
 flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
     struct sock *dst, enum why *why)
 {
+	uint64_t bytes = f->bytes;
+	size_t before = waiting(f);
+	enum flow_result r = move(f, t, src, dst, why);
+
+	/* Woken for nothing: by the source, which cannot know. */
+	if (r == FLOW_WAITS_DST && f->bytes == bytes && waiting(f) == before)
+		sock_mute(src);
+	if (r == FLOW_WAITS_SRC || r == FLOW_FINISHED)
+		sock_unmute(src);
+	if (r == FLOW_FINISHED)
+		sock_eager(src);
+	return r;
+}
+
+static enum flow_result
+move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
+    enum why *why)
+{
 	uint64_t start = f->bytes;
 
 	for (;;) {
@@ -126,9 +153,6 @@ flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
 			if (f->rest_size == 0)
 				buf_give(t->bufs, &f->buf);
 			pipe_give(t->pipes, &f->pipe);
-			if (f->corked)
-				sock_push(dst);
-			f->corked = false;
 			return FLOW_WAITS_SRC;
 		}
 		r = may_splice(f, t) ? splice_some(f, src) :
@@ -215,8 +239,7 @@ flush(struct flow *f, struct flow_tools *t, struct sock *dst)
 	while (f->pipe != NULL && f->pipe->held > 0) {
 		if (!dst->writable)
 			return FLOW_WAITS_DST;
-		f->corked = f->left > 0;
-		if (pipe_drain(f->pipe, dst, f->corked) < 0)
+		if (pipe_drain(f->pipe, dst) < 0)
 			return FLOW_DST_ERROR;
 	}
 	return FLOW_WAITS_SRC;
@@ -253,8 +276,15 @@ static enum flow_result
 splice_some(struct flow *f, struct sock *src)
 {
 	size_t most = f->left < f->pipe->size ? (size_t)f->left : f->pipe->size;
-	ssize_t n = pipe_fill(f->pipe, src, most);
+	ssize_t n;
 
+	if (f->left >= LAZY_FROM && f->bytes >= f->lazy_at) {
+		sock_lazy(src);
+		f->lazy_at = f->bytes + LAZY_FROM;
+	} else if (f->left < LAZY_FROM) {
+		sock_eager(src);
+	}
+	n = pipe_fill(f->pipe, src, most);
 	if (n < 0)
 		return n == SOCK_AGAIN ? FLOW_WAITS_SRC : FLOW_SRC_ERROR;
 	if (n == SOCK_EOF)

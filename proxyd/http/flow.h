@@ -35,7 +35,6 @@ struct flow {
 	uint8_t in;    /* enum framing */
 	uint8_t out;   /* enum flow_out */
 	bool splice;   /* may go through a pipe */
-	bool corked;   /* the last packet waits for more */
 	bool own_head; /* head stands in head_buf */
 	char *head;    /* goes first: a message's head */
 	size_t head_size, head_room;
@@ -45,9 +44,10 @@ struct flow {
 	size_t size;
 	char *rest; /* behind the end of the body */
 	size_t rest_size;
-	uint64_t left;	/* of FRAMING_LENGTH */
-	uint64_t limit; /* of payload; UINT64_MAX: none */
-	uint64_t bytes; /* payload so far */
+	uint64_t left;	  /* of FRAMING_LENGTH */
+	uint64_t limit;	  /* of payload; UINT64_MAX: none */
+	uint64_t bytes;	  /* payload so far */
+	uint64_t lazy_at; /* when it can be lazier: of bytes */
 	struct chunked chunked;
 	struct pipe *pipe;
 };

@@ -106,14 +106,13 @@ pipe_fill(struct pipe *p, struct sock *src, size_t max)
 }
 
 ssize_t
-pipe_drain(struct pipe *p, struct sock *dst, bool more)
+pipe_drain(struct pipe *p, struct sock *dst)
 {
 	ssize_t n;
 
 	do
 		n = splice(p->out, NULL, dst->fd, NULL, p->held,
-		    SPLICE_F_MOVE | SPLICE_F_NONBLOCK |
-			(more ? SPLICE_F_MORE : 0));
+		    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	while (n == -1 && errno == EINTR);
 	if (n == -1) {
 		dst->writable = false;

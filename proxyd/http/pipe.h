@@ -36,6 +36,6 @@ void pipe_pool_free(struct pipe_pool *);
 
 /* As sock_recv() and sock_send(), through the pipe. */
 ssize_t pipe_fill(struct pipe *, struct sock *src, size_t max);
-ssize_t pipe_drain(struct pipe *, struct sock *dst, bool more);
+ssize_t pipe_drain(struct pipe *, struct sock *dst);
 
 #endif

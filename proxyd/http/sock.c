@@ -2,10 +2,11 @@
 #include "proxyd/http/sock.h"
 
 #include <sys/socket.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <errno.h>
 #include <unistd.h>
+
+#define LAZY_MAX   (256 << 10)
+#define EVERYTHING (EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET)
 
 int
 sock_open(struct sock *s, int fd, struct event_base *base,
@@ -13,9 +14,9 @@ sock_open(struct sock *s, int fd, struct event_base *base,
 {
 	s->fd = fd;
 	s->readable = s->writable = s->closed = s->unsure = false;
-	if (event_assign(&s->ev, base, fd,
-		EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET, ready,
-		arg) == -1 ||
+	s->muted = false;
+	s->lazy = 0;
+	if (event_assign(&s->ev, base, fd, EVERYTHING, ready, arg) == -1 ||
 	    event_add(&s->ev, NULL) == -1) {
 		close(fd);
 		s->fd = -1;
@@ -95,15 +96,6 @@ sock_send(struct sock *s, struct iovec *iov, int n, bool more)
 }
 
 void
-sock_push(struct sock *s)
-{
-	int one = 1;
-
-	/* Setting it anew is what sends. */
-	setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
-
-void
 sock_shut(struct sock *s)
 {
 	shutdown(s->fd, SHUT_WR);
@@ -127,6 +119,62 @@ sock_abort(struct sock *s)
 	if (s->fd != -1)
 		setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	sock_close(s);
+}
+
+static void
+wait_for(struct sock *s, short what)
+{
+	event_callback_fn ready = event_get_callback(&s->ev);
+	struct event_base *base = event_get_base(&s->ev);
+	void *arg = event_get_callback_arg(&s->ev);
+
+	event_del(&s->ev);
+	event_assign(&s->ev, base, s->fd, what, ready, arg);
+	event_add(&s->ev, NULL);
+}
+
+void
+sock_mute(struct sock *s)
+{
+	if (s->muted || s->fd == -1)
+		return;
+	s->muted = true;
+	wait_for(s, EV_WRITE | EV_PERSIST | EV_ET);
+}
+
+void
+sock_unmute(struct sock *s)
+{
+	if (!s->muted || s->fd == -1)
+		return;
+	s->muted = false;
+	wait_for(s, EVERYTHING);
+}
+
+/* A quarter of the buffer: the kernel would make it larger for more, and
+ * clamp the window. */
+void
+sock_lazy(struct sock *s)
+{
+	socklen_t len = sizeof(int);
+	int low;
+
+	if (getsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &low, &len) == -1)
+		return;
+	low = low / 4 < LAZY_MAX ? low / 4 : LAZY_MAX;
+	if (low > s->lazy + s->lazy / 2 &&
+	    setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof(low)) == 0)
+		s->lazy = low;
+}
+
+void
+sock_eager(struct sock *s)
+{
+	int one = 1;
+
+	if (s->lazy > 0)
+		setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+	s->lazy = 0;
 }
 
 void

@@ -22,6 +22,8 @@ struct sock {
 	bool readable, writable;
 	bool closed; /* the peer's FIN is there, perhaps behind data */
 	bool unsure; /* and perhaps a reset is: see sock_look_again() */
+	bool muted;  /* what can be read is not told: see sock_mute() */
+	int lazy;    /* bytes below which it is not told; 0: any */
 	struct event ev;
 };
 
@@ -47,10 +49,8 @@ ssize_t sock_recv(struct sock *, void *, size_t);
 bool sock_look_again(struct sock *);
 
 /* Bytes written (0: it is full), or SOCK_ERROR.  With `more` the last packet
- * may wait for what is written next; sock_push() sends it off if nothing
- * is. */
+ * may wait for what is written next, which must come at once. */
 ssize_t sock_send(struct sock *, struct iovec *, int n, bool more);
-void sock_push(struct sock *);
 
 /* No more writes; the peer sees the end. */
 void sock_shut(struct sock *);
@@ -58,6 +58,22 @@ void sock_shut(struct sock *);
 void sock_close(struct sock *);
 /* The peer sees a reset, not an end. */
 void sock_abort(struct sock *);
+
+/*
+ * Whoever cannot read now, because nobody takes what he has, is still woken
+ * by each packet that arrives.  Muted, he is not; sock_unmute() tells anew
+ * what is there.  Between them `readable` stays as it is.
+ */
+void sock_mute(struct sock *);
+void sock_unmute(struct sock *);
+
+/*
+ * Lazy: only told when a good part of what the kernel may hold is there (or
+ * the end), which saves half of the wake-ups that a big body costs.  Less
+ * than that is found by those who look from time to time.
+ */
+void sock_lazy(struct sock *);
+void sock_eager(struct sock *);
 
 /* Calls `ready` again later in this loop, after others had their turn. */
 void sock_again(struct sock *);
