@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "proxyd/static/asked.h"
-#include "proxyd/static/coding.h"
+#include "proxyd/http/coding.h"
 
 #define ETAG_MAX 64 /* with its NUL */
 

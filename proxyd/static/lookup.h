@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proxyd/static/coding.h"
+#include "proxyd/http/coding.h"
 #include "proxyd/static/htaccess_cache.h"
 #include "proxyd/static/mime.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxyd/static/coding.h"
+#include "proxyd/http/coding.h"
 #include "proxyd/static/conditional.h"
 #include "proxyd/static/path.h"
 #include "proxyd/static/range.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/io.h"
-#include "proxyd/static/coding.h"
+#include "proxyd/http/coding.h"
 #include "proxyd/static/conditional.h"
 #include "proxyd/static/http_date.h"
 #include "proxyd/static/mime.h"

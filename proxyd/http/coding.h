@@ -1,9 +1,9 @@
 /*
- * coding.h: which precompressed form of a file a client would have
- * (Accept-Encoding, RFC 9110, section 12.5.3).
+ * coding.h: the content codings we know, and which of them a client would
+ * have (Accept-Encoding, RFC 9110, section 12.5.3).
  */
-#ifndef MUSTER_STATIC_CODING_H
-#define MUSTER_STATIC_CODING_H
+#ifndef MUSTER_CODING_H
+#define MUSTER_CODING_H
 
 #include <stddef.h>
 
@@ -14,7 +14,7 @@ struct coding_wish {
 	enum coding order[CODING_N - 1];
 };
 
-/* The names and the siblings' endings, by enum coding: "gzip", ".gz". */
+/* The names, and the endings of files, by enum coding: "gzip", ".gz". */
 extern const char *const coding_names[CODING_N], *const coding_ends[CODING_N];
 
 struct coding_wish coding_parse(const char *text, size_t len);

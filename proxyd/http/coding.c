@@ -1,5 +1,5 @@
 /* coding.c: see coding.h. */
-#include "proxyd/static/coding.h"
+#include "proxyd/http/coding.h"
 
 #include "proxyd/http/fields.h"
 
