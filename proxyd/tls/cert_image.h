@@ -51,6 +51,8 @@ struct cert_image_entry {
 	struct cert_image_bytes chain[CERT_IMAGE_CHAIN];
 	struct cert_image_bytes key;  /* DER: PKCS #8, not encrypted */
 	struct cert_image_bytes ocsp; /* DER: an OCSPResponse; or none */
+	int64_t ocsp_until_s;	      /* not to be stapled after that */
+	struct cert_image_bytes site; /* its name, for reports; no NUL */
 };
 
 /* What a name gets: one or both. */
