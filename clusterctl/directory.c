@@ -93,7 +93,13 @@ directory_add_node(struct directory *d, const struct node *node, struct err *e)
 void
 directory_seal(struct directory *d)
 {
-	if (d->n_nodes > 0)
+	size_t i = 1;
+
+	/* A walk of the registry is in order already. */
+	while (
+	    i < d->n_nodes && compare_nodes(&d->nodes[i - 1], &d->nodes[i]) < 0)
+		i++;
+	if (i < d->n_nodes)
 		qsort(d->nodes, d->n_nodes, sizeof(*d->nodes), compare_nodes);
 }
 

@@ -27,6 +27,7 @@ struct table {
 
 static void end_cell(struct table *, char *take);
 static bool shown(const struct table *, size_t column);
+static bool next_shown(const struct table *);
 static void print_titles(const struct table *);
 static void print_row_tty(const struct table *, const struct cell *);
 static void print_row_plain(const struct table *, const struct cell *);
@@ -54,7 +55,7 @@ table_new(const struct column *columns, size_t n)
 void
 table_put(struct table *t, const char *text)
 {
-	end_cell(t, text != NULL ? xstrdup(text) : NULL);
+	end_cell(t, text != NULL && next_shown(t) ? xstrdup(text) : NULL);
 }
 
 void
@@ -87,6 +88,10 @@ table_put_list(struct table *t, const char *const *words, size_t n)
 	size_t size = 1;
 	char *text, *p;
 
+	if (!next_shown(t)) {
+		end_cell(t, NULL);
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
 		size += strlen(words[i]) + 1;
 	p = text = xcalloc(1, size);
@@ -153,6 +158,13 @@ shown(const struct table *t, size_t column)
 	unsigned where = t->columns[column].where;
 
 	return where == 0 || (where & t->form) != 0;
+}
+
+/* Texts that no row will show are not kept. */
+static bool
+next_shown(const struct table *t)
+{
+	return shown(t, t->n_cells % t->n_columns);
 }
 
 static void

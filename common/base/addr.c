@@ -2,7 +2,6 @@
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -10,6 +9,8 @@
 static int split_port(const char *text, char *host, size_t size,
     const char **port);
 static void addr_bytes(const struct addr *, uint8_t bytes[16]);
+static char *put_ip(char *, const struct addr *);
+static char *put_decimal(char *, unsigned n);
 static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 int
@@ -76,23 +77,22 @@ addr_set_port(struct addr *a, uint16_t port)
 void
 addr_format(const struct addr *a, char buf[ADDR_TEXT_MAX])
 {
-	char ip[ADDR_TEXT_MAX];
+	bool v6 = a->u.sa.sa_family == AF_INET6;
+	char *p = buf;
 
-	addr_format_ip(a, ip);
-	snprintf(buf, ADDR_TEXT_MAX,
-	    a->u.sa.sa_family == AF_INET6 ? "[%.50s]:%u" : "%.50s:%u", ip,
-	    addr_port(a));
+	if (v6)
+		*p++ = '[';
+	p = put_ip(p, a);
+	if (v6)
+		*p++ = ']';
+	*p++ = ':';
+	*put_decimal(p, addr_port(a)) = '\0';
 }
 
 void
 addr_format_ip(const struct addr *a, char buf[ADDR_TEXT_MAX])
 {
-	const void *ip = a->u.sa.sa_family == AF_INET ?
-	    (const void *)&a->u.in.sin_addr :
-	    (const void *)&a->u.in6.sin6_addr;
-
-	if (inet_ntop(a->u.sa.sa_family, ip, buf, ADDR_TEXT_MAX) == NULL)
-		snprintf(buf, ADDR_TEXT_MAX, "?");
+	*put_ip(buf, a) = '\0';
 }
 
 bool
@@ -196,4 +196,37 @@ addr_bytes(const struct addr *a, uint8_t bytes[16])
 	} else {
 		memcpy(bytes, &a->u.in6.sin6_addr, 16);
 	}
+}
+
+/* By hand: the C library's way through printf costs a listing of many nodes
+ * a tenth of its time.  Returns the end. */
+static char *
+put_ip(char *p, const struct addr *a)
+{
+	if (a->u.sa.sa_family == AF_INET) {
+		uint32_t ip = ntohl(a->u.in.sin_addr.s_addr);
+
+		for (int shift = 24; shift >= 0; shift -= 8) {
+			p = put_decimal(p, ip >> shift & 0xff);
+			*p++ = '.';
+		}
+		return p - 1;
+	}
+	if (inet_ntop(a->u.sa.sa_family, &a->u.in6.sin6_addr, p,
+		INET6_ADDRSTRLEN) != NULL)
+		return p + strlen(p);
+	*p = '?';
+	return p + 1;
+}
+
+static char *
+put_decimal(char *p, unsigned n)
+{
+	char digits[10];
+	size_t i = sizeof(digits);
+
+	do
+		digits[--i] = (char)('0' + n % 10);
+	while ((n /= 10) != 0);
+	return mempcpy(p, digits + i, sizeof(digits) - i);
 }

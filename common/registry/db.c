@@ -118,6 +118,12 @@ rows_close(struct rows *q)
 	q->stmt = NULL;
 }
 
+void
+row_again(struct rows *q)
+{
+	q->column = 0;
+}
+
 int64_t
 row_int(struct rows *q)
 {

@@ -100,6 +100,8 @@ int rows_open_binds(struct rows *, struct registry *, struct err *,
 int rows_next(struct rows *, struct err *);
 void rows_close(struct rows *);
 
+/* Reads the row under the cursor from its first column on once more. */
+void row_again(struct rows *);
 int64_t row_int(struct rows *);
 void row_text(struct rows *, char *buf, size_t size); /* cut to fit */
 const char *row_text_borrow(struct rows *);	      /* until rows_next() */

@@ -1,12 +1,12 @@
 /* node_roles.c: rows of nodes, and the roles they have; see nodes.h. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/registry/node_row.h"
 #include "common/registry/roles.h"
 
-static int row_roles(const char *text, struct node *, struct err *);
+static int row_columns(struct rows *, struct node *, struct err *);
+static int row_joined(struct rows *, struct node *, struct err *);
 
 int
 nodes_add_role(struct registry *r, const char *name, const char *role,
@@ -102,9 +102,47 @@ node_check_last_master(struct registry *r, const char *name, struct err *e)
 int
 row_node(struct rows *q, struct node *n, struct err *e)
 {
-	char state[16];
+	int64_t id = row_int(q);
+	int rv;
 
 	*n = (struct node){ .n_roles = 0 };
+	do {
+		if (row_joined(q, n, e) == -1 ||
+		    (*n->name == '\0' && row_columns(q, n, e) == -1))
+			return -1;
+		if ((rv = rows_next(q, e)) != 1)
+			return rv;
+	} while (row_int(q) == id);
+	row_again(q);
+	return 1;
+}
+
+/* One role and one certificate; each comes again with each of the other. */
+static int
+row_joined(struct rows *q, struct node *n, struct err *e)
+{
+	struct node_role role = { .port = 0 };
+
+	row_text(q, role.name, sizeof(role.name));
+	role.port = (uint16_t)row_int(q);
+	n->serial = (uint64_t)row_int(q);
+	n->cert_not_after_s = row_int(q);
+	if (*role.name == '\0' ||
+	    (n->n_roles > 0 &&
+		strcmp(n->roles[n->n_roles - 1].name, role.name) == 0))
+		return 0;
+	if (n->n_roles == NODE_ROLES_MAX)
+		return err_set(e, ERR_CORRUPT, "node %s: its roles do not fit",
+		    n->name);
+	n->roles[n->n_roles++] = role;
+	return 0;
+}
+
+static int
+row_columns(struct rows *q, struct node *n, struct err *e)
+{
+	char state[16];
+
 	row_text(q, n->name, sizeof(n->name));
 	row_text(q, n->uuid, sizeof(n->uuid));
 	row_text(q, n->addr, sizeof(n->addr));
@@ -115,28 +153,5 @@ row_node(struct rows *q, struct node *n, struct err *e)
 	if (node_state_parse(state, &n->state, e) == -1 ||
 	    row_options(q, &node_options, n, e) == -1)
 		return err_wrap(e, "node %s", n->name);
-	n->serial = (uint64_t)row_int(q);
-	n->cert_not_after_s = row_int(q);
-	return row_roles(row_text_borrow(q), n, e);
-}
-
-/* "role=port role=port", as NODE_SELECT joins them. */
-static int
-row_roles(const char *text, struct node *n, struct err *e)
-{
-	while (*text != '\0') {
-		struct node_role *role = &n->roles[n->n_roles];
-		size_t len = strcspn(text, "=");
-
-		if (n->n_roles == NODE_ROLES_MAX || len > NAME_MAX_LEN)
-			return err_set(e, ERR_CORRUPT,
-			    "node %s: its roles do not fit", n->name);
-		memcpy(role->name, text, len);
-		text += len + 1;
-		role->port = (uint16_t)strtoul(text, NULL, 10);
-		text += strcspn(text, " ");
-		text += *text == ' ';
-		n->n_roles++;
-	}
 	return 0;
 }

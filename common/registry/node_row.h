@@ -8,17 +8,24 @@
 #include "common/registry/db.h"
 #include "common/registry/nodes.h"
 
-/* With the newest certificate that is in force, and the roles as
- * "role=port role=port". */
-#define NODE_SELECT                                                          \
-	"SELECT n.name, n.uuid, n.addr, n.agent_port, n.key, n.state, "      \
-	"n.state_since_ms, n.options, c.serial, c.not_after_s, "             \
-	"(SELECT group_concat(role || '=' || port, ' ') FROM (SELECT role, " \
-	"port FROM node_roles WHERE node_id = n.id ORDER BY role)) "         \
-	"FROM nodes n LEFT JOIN certs c ON c.serial = (SELECT max(serial) "  \
-	"FROM certs WHERE node_id = n.id AND revoked_ms IS NULL)"
+/*
+ * A row for each role and each certificate in force of a node, one node's
+ * rows after another's; plain joins, because what SQLite does for a subquery
+ * a node costs more than all else.  NODE_SELECT, a WHERE or nothing,
+ * NODE_ORDER.
+ */
+#define NODE_SELECT                                                      \
+	"SELECT n.id, r.role, r.port, c.serial, c.not_after_s, n.name, " \
+	"n.uuid, n.addr, n.agent_port, n.key, n.state, "                 \
+	"n.state_since_ms, n.options FROM nodes n "                      \
+	"LEFT JOIN node_roles r ON r.node_id = n.id "                    \
+	"LEFT JOIN certs c ON c.node_id = n.id AND c.revoked_ms IS NULL "
+#define NODE_ORDER " ORDER BY n.name, r.role, c.serial"
 
-/* The row under the cursor of a NODE_SELECT. */
+/*
+ * The node under the cursor, of all its rows.  1: the cursor is on the next
+ * node, 0: there is none and the rows are closed, -1.
+ */
 int row_node(struct rows *, struct node *, struct err *);
 
 /* ERR_USAGE when no other node has the role master. */

@@ -94,7 +94,7 @@ node_init(struct node *n, const char *name)
 int
 nodes_get(struct registry *r, const char *name, struct node *n, struct err *e)
 {
-	static const char sql[] = NODE_SELECT " WHERE n.name = ?";
+	static const char sql[] = NODE_SELECT "WHERE n.name = ?" NODE_ORDER;
 	static const char names[] = "SELECT name FROM nodes ORDER BY name";
 	int rv = get_by(r, sql, TEXT(name), n, e);
 
@@ -105,7 +105,7 @@ int
 nodes_get_key(struct registry *r, const uint8_t key[KEY_SIZE], struct node *n,
     struct err *e)
 {
-	static const char sql[] = NODE_SELECT " WHERE n.key = ?";
+	static const char sql[] = NODE_SELECT "WHERE n.key = ?" NODE_ORDER;
 	int rv = get_by(r, sql, BLOB(key, KEY_SIZE), n, e);
 
 	return rv == 1 ? err_set(e, ERR_NO_TARGET, "no node has this key") : rv;
@@ -114,18 +114,19 @@ nodes_get_key(struct registry *r, const uint8_t key[KEY_SIZE], struct node *n,
 int
 nodes_each(struct registry *r, node_fn *fn, void *arg, struct err *e)
 {
-	static const char sql[] = NODE_SELECT " ORDER BY n.name";
+	static const char sql[] = NODE_SELECT NODE_ORDER;
+	int more, rv = 0;
 	struct rows q;
 	struct node n;
-	int rv;
 
 	if (rows_open(&q, r, e, sql) == -1)
 		return -1;
-	while ((rv = rows_next(&q, e)) == 1)
-		if ((rv = row_node(&q, &n, e)) != 0 || (rv = fn(&n, arg)) != 0)
+	more = rows_next(&q, e);
+	while (more == 1 && (more = row_node(&q, &n, e)) != -1)
+		if ((rv = fn(&n, arg)) != 0)
 			break;
 	rows_close(&q);
-	return rv;
+	return more == -1 ? -1 : rv;
 }
 
 int
@@ -291,9 +292,10 @@ get_by(struct registry *r, const char *sql, struct bind what, struct node *n,
 		return rv == 0 ? 1 : -1;
 	rv = row_node(&q, &out, e);
 	rows_close(&q);
-	if (rv == 0)
-		*n = out;
-	return rv;
+	if (rv == -1)
+		return -1;
+	*n = out;
+	return 0;
 }
 
 static int

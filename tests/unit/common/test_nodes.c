@@ -274,6 +274,51 @@ seeing_a_node_is_no_change(void **state)
 	assert_int_equal(sight.skew_ms, -3);
 }
 
+struct summary {
+	char text[200];
+	size_t len;
+};
+
+static void
+add_text(struct summary *s, const char *name, unsigned number)
+{
+	s->len += (size_t)snprintf(s->text + s->len, sizeof(s->text) - s->len,
+	    "%s:%u ", name, number);
+}
+
+static int
+add_summary(const struct node *n, void *arg)
+{
+	add_text(arg, n->name, (unsigned)n->serial);
+	for (size_t i = 0; i < n->n_roles; i++)
+		add_text(arg, n->roles[i].name, n->roles[i].port);
+	return 0;
+}
+
+static void
+a_walk_gives_each_node_once_with_all_it_has(void **state)
+{
+	struct scratch *s = *state;
+	struct summary all = { .len = 0 };
+	struct node bare;
+	uint64_t serial;
+
+	node_init(&bare, "a");
+	snprintf(bare.addr, sizeof(bare.addr), "10.0.0.2");
+	assert_ok(s, nodes_add(s->r, &bare, &s->e));
+	assert_ok(s, scratch_add_node(s, "b", "10.0.0.3", "worker_http"));
+	assert_ok(s, nodes_add_role(s->r, "b", "storage", &s->e));
+	assert_ok(s, nodes_set_port(s->r, "b", "worker_http", 80, &s->e));
+	assert_ok(s, scratch_add_node(s, "c", "10.0.0.4", "storage"));
+	for (int i = 0; i < 3; i++)
+		assert_ok(s,
+		    certs_issue(s->r, HOLDER_NODE, "b", key_a, 2000, &serial,
+			&s->e));
+	assert_ok(s, nodes_each(s->r, add_summary, &all, &s->e));
+	assert_string_equal(all.text,
+	    "a:0 b:3 storage:0 worker_http:80 c:0 storage:0 m1:0 master:0 ");
+}
+
 struct names {
 	struct scratch *s;
 	int n_inner;
@@ -325,6 +370,7 @@ main(void)
 		scratch_test(nothing_is_inherited),
 		scratch_test(a_revocation_is_listed_until_it_expires),
 		scratch_test(seeing_a_node_is_no_change),
+		scratch_test(a_walk_gives_each_node_once_with_all_it_has),
 		scratch_test(walks_go_by_name_and_may_ask_again),
 	};
 
