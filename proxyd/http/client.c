@@ -18,7 +18,7 @@ static bool read_head(struct client *);
 static void linger(struct client *);
 
 void
-client_new(struct engine *e, int fd, const struct addr *peer)
+client_new(struct engine *e, int fd, const struct addr *peer, bool secure)
 {
 	struct client *c = e->free_clients;
 
@@ -49,6 +49,7 @@ client_new(struct engine *e, int fd, const struct addr *peer)
 	c->s.writable = true;
 	c->e = e;
 	c->peer = *peer;
+	c->secure = secure;
 	c->since_ms = e->now_ms;
 	c->state = CLIENT_READING;
 	c->index = e->n_clients;

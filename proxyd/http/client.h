@@ -36,12 +36,13 @@ struct client {
 	uint32_t n_requests;
 	uint32_t lingered; /* bytes dropped */
 	uint8_t state;	   /* enum client_state */
+	bool secure;	   /* it speaks TLS to us */
 	struct addr peer;
 	char ip[ADDR_TEXT_MAX];
 };
 
 /* Takes an accepted socket. */
-void client_new(struct engine *, int fd, const struct addr *peer);
+void client_new(struct engine *, int fd, const struct addr *peer, bool secure);
 
 /* Goes on until something must be waited for. */
 void client_run(struct client *);

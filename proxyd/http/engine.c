@@ -259,7 +259,7 @@ engine_queue(struct engine *e, const struct snap_role *role)
 /* --- listening */
 
 int
-engine_listen(struct engine *e, int fd, struct err *err)
+engine_listen(struct engine *e, int fd, bool secure, struct err *err)
 {
 	struct listener *l = calloc(1, sizeof(*l));
 
@@ -275,6 +275,7 @@ engine_listen(struct engine *e, int fd, struct err *err)
 	}
 	l->e = e;
 	l->fd = fd;
+	l->secure = secure;
 	LIST_INSERT_HEAD(&e->listeners, l, link);
 	return 0;
 }
@@ -370,7 +371,7 @@ accept_ready(int fd, short what, void *arg)
 		/* A local peer's path is longer than what we keep of it. */
 		if (peer.len > sizeof(peer.u))
 			peer.len = sizeof(peer.u);
-		client_new(e, client, &peer);
+		client_new(e, client, &peer, l->secure);
 	}
 	engine_leave(e);
 }

@@ -36,9 +36,10 @@ void engine_free(struct engine *);
  * with theirs.  The reference is taken. */
 void engine_snapshot(struct engine *, struct snapshot *);
 
-/* Accepts from a listening socket (non-blocking; taken).  When descriptors
- * run out it pauses, and goes on when some are free. */
-int engine_listen(struct engine *, int fd, struct err *);
+/* Accepts from a listening socket (non-blocking; taken); `secure`: its clients
+ * speak TLS.  When descriptors run out it pauses, and goes on when some are
+ * free. */
+int engine_listen(struct engine *, int fd, bool secure, struct err *);
 
 /* Stops accepting and closes the listeners. */
 void engine_unlisten(struct engine *);

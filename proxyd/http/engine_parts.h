@@ -30,6 +30,7 @@ struct listener {
 	LIST_ENTRY(listener) link;
 	struct engine *e;
 	int fd;
+	bool secure;
 	struct event *ev;
 };
 

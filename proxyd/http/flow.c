@@ -13,7 +13,8 @@ static enum flow_result move(struct flow *, struct flow_tools *,
     struct sock *src, struct sock *dst, enum why *);
 static enum flow_result flush(struct flow *, struct flow_tools *,
     struct sock *dst);
-static bool may_splice(struct flow *, struct flow_tools *);
+static bool may_splice(struct flow *, struct flow_tools *,
+    const struct sock *src, const struct sock *dst);
 static enum flow_result read_some(struct flow *, struct flow_tools *,
     struct sock *src, enum why *);
 static enum flow_result splice_some(struct flow *, struct sock *src);
@@ -134,7 +135,8 @@ move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
 
 		/* A head that knows that its body is behind it goes out with
 		 * it. */
-		if (f->head_size > 0 && src->readable && may_splice(f, t))
+		if (f->head_size > 0 && src->readable &&
+		    may_splice(f, t, src, dst))
 			r = splice_some(f, src);
 		if (r == FLOW_WAITS_SRC)
 			r = flush(f, t, dst);
@@ -155,8 +157,8 @@ move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
 			pipe_give(t->pipes, &f->pipe);
 			return FLOW_WAITS_SRC;
 		}
-		r = may_splice(f, t) ? splice_some(f, src) :
-				       read_some(f, t, src, why);
+		r = may_splice(f, t, src, dst) ? splice_some(f, src) :
+						 read_some(f, t, src, why);
 		if (r == FLOW_CUT)
 			r = source_ended(f, t);
 		if (r != FLOW_WAITS_SRC)
@@ -166,10 +168,12 @@ move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
 
 /* Whether the flow goes through a pipe, now that it has one. */
 static bool
-may_splice(struct flow *f, struct flow_tools *t)
+may_splice(struct flow *f, struct flow_tools *t, const struct sock *src,
+    const struct sock *dst)
 {
 	if (f->pipe == NULL && f->splice && f->in == FRAMING_LENGTH &&
-	    f->out == FLOW_RAW && f->left >= SPLICE_MIN)
+	    f->out == FLOW_RAW && f->left >= SPLICE_MIN && sock_raw_in(src) &&
+	    sock_raw_out(dst))
 		f->pipe = pipe_take(t->pipes);
 	return f->pipe != NULL && f->state == FLOW_OPEN;
 }

@@ -16,6 +16,7 @@ sock_open(struct sock *s, int fd, struct event_base *base,
 	s->readable = s->writable = s->closed = s->unsure = false;
 	s->muted = false;
 	s->lazy = 0;
+	s->tls = NULL;
 	if (event_assign(&s->ev, base, fd, EVERYTHING, ready, arg) == -1 ||
 	    event_add(&s->ev, NULL) == -1) {
 		close(fd);

@@ -5,6 +5,10 @@
  * The kernel tells each change once, so what it told must be remembered:
  * `readable` stays until a read comes back short or empty, `writable` until a
  * write does.  Whoever has such a flag before him acts before he waits.
+ *
+ * With TLS it is used as without.  Only who wants the kernel to move bytes
+ * (splice, sendfile) asks sock_raw_in() or sock_raw_out() first, and copies
+ * when they say no.
  */
 #ifndef MUSTER_SOCK_H
 #define MUSTER_SOCK_H
@@ -17,6 +21,8 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+struct tls_conn;
+
 struct sock {
 	int fd; /* -1: closed */
 	bool readable, writable;
@@ -24,6 +30,7 @@ struct sock {
 	bool unsure; /* and perhaps a reset is: see sock_look_again() */
 	bool muted;  /* what can be read is not told: see sock_mute() */
 	int lazy;    /* bytes below which it is not told; 0: any */
+	struct tls_conn *tls; /* ours; NULL: plain */
 	struct event ev;
 };
 
@@ -48,9 +55,27 @@ ssize_t sock_recv(struct sock *, void *, size_t);
  */
 bool sock_look_again(struct sock *);
 
-/* Bytes written (0: it is full), or SOCK_ERROR.  With `more` the last packet
- * may wait for what is written next, which must come at once. */
+/*
+ * Bytes written (0: it is full), or SOCK_ERROR.  With `more` the last packet
+ * may wait for what is written next, which must come at once.  What was not
+ * taken is what must be offered next, all of it: TLS may have part of it on
+ * its way already.
+ */
 ssize_t sock_send(struct sock *, struct iovec *, int n, bool more);
+
+/* Whether the bytes in the kernel are those of the peer and those for it, so
+ * that the kernel may move them. */
+static inline bool
+sock_raw_in(const struct sock *s)
+{
+	return s->tls == NULL;
+}
+
+static inline bool
+sock_raw_out(const struct sock *s)
+{
+	return s->tls == NULL;
+}
 
 /* No more writes; the peer sees the end. */
 void sock_shut(struct sock *);

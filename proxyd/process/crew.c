@@ -257,8 +257,8 @@ send_listeners(struct member *m, struct err *e)
 	for (size_t i = 0; i < l->n; i++)
 		if (listener_is_for(&l->rows[i], (unsigned)m->position,
 			m->crew->wanted) &&
-		    ipc_send(m->fd, IPC_LISTENER, 0, l->rows[i].fd,
-			l->rows[i].text, e) == -1)
+		    ipc_send(m->fd, IPC_LISTENER, listener_kind(&l->rows[i]),
+			l->rows[i].fd, l->rows[i].text, e) == -1)
 			return -1;
 	return 0;
 }

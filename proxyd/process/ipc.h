@@ -22,7 +22,7 @@ enum ipc_type {
 	IPC_SCOREBOARD = 1, /* fd; number: the slot */
 	IPC_LOG_RING,	    /* fd */
 	IPC_SNAPSHOT,	    /* fd; number: the revision */
-	IPC_LISTENER,	    /* fd; text: its address */
+	IPC_LISTENER,	    /* fd; text: its address; number: its kind */
 	IPC_UNLISTEN,	    /* close all listeners; others may follow */
 	IPC_START,	    /* text: the account to run as, "" for ours */
 	IPC_DRAIN,	    /* number: ms from now until what is left is cut */

@@ -60,6 +60,31 @@ listeners_apply(struct listeners *l, const char *list, unsigned n_workers,
 	return 0;
 }
 
+/* The address, behind what says how it is spoken there. */
+static const char *
+address(const char *text)
+{
+	size_t len = strlen(LISTENER_SECURE);
+
+	return strncmp(text, LISTENER_SECURE, len) == 0 ? text + len : text;
+}
+
+/* The path of a Unix socket, or NULL: it is another one. */
+static const char *
+unix_path(const char *text)
+{
+	const char *at = address(text);
+	size_t len = strlen("unix:");
+
+	return strncmp(at, "unix:", len) == 0 ? at + len : NULL;
+}
+
+enum listener_kind
+listener_kind(const struct listener *l)
+{
+	return address(l->text) == l->text ? LISTENER_PLAIN : LISTENER_TLS;
+}
+
 bool
 listener_is_for(const struct listener *l, unsigned position, unsigned n_workers)
 {
@@ -101,7 +126,7 @@ want_all(struct listeners *l, const struct listeners *old, const char *list,
 		memcpy(text, p, len);
 		text[len] = '\0';
 		p += len + (p[len] == ' ');
-		if ((strncmp(text, "unix:", 5) == 0 ?
+		if ((unix_path(text) != NULL ?
 			    want(l, old, text, LISTENER_ALL, e) :
 			    want_tcp(l, old, text, n_workers, e)) == -1)
 			return -1;
@@ -212,11 +237,11 @@ steer(int fd, unsigned n_workers)
 static int
 open_socket(const char *text, bool first, int *fd, struct err *e)
 {
-	int rv = strncmp(text, "unix:", 5) == 0 ?
-	    open_unix(text + 5, 0666, fd, e) :
-	    open_tcp(text, first, fd, e);
+	const char *path = unix_path(text);
+	int rv = path != NULL ? open_unix(path, 0666, fd, e) :
+				open_tcp(address(text), first, fd, e);
 
-	return rv == -1 ? err_wrap(e, "listen on %s", text) : 0;
+	return rv == -1 ? err_wrap(e, "listen on %s", address(text)) : 0;
 }
 
 /* SO_REUSEPORT would let two proxies share an address unawares: the first
@@ -322,7 +347,7 @@ close_others(struct listeners *l, const struct listeners *kept)
 		if (find(kept, row->text, row->worker) != NULL)
 			continue;
 		if (row->worker == LISTENER_ALL)
-			unlink(row->text + strlen("unix:"));
+			unlink(unix_path(row->text));
 		close(row->fd);
 	}
 }

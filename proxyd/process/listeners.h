@@ -20,9 +20,13 @@
 
 #define LISTENER_TEXT_MAX 128
 #define LISTENER_ALL	  (-1) /* for every worker */
+#define LISTENER_SECURE	  "tls:"
+
+enum listener_kind { LISTENER_PLAIN, LISTENER_TLS };
 
 struct listener {
-	char text[LISTENER_TEXT_MAX]; /* "127.0.0.1:80", "unix:/run/x" */
+	/* "127.0.0.1:80", "unix:/run/x", "tls:127.0.0.1:443" */
+	char text[LISTENER_TEXT_MAX];
 	int worker; /* of its address: 0, 1, ..., or LISTENER_ALL */
 	int fd;
 };
@@ -40,6 +44,9 @@ struct listeners {
  */
 int listeners_apply(struct listeners *, const char *list, unsigned n_workers,
     bool *changed, struct err *);
+
+/* What its clients speak. */
+enum listener_kind listener_kind(const struct listener *);
 
 /* Whether a listener is for the worker at a position, of so many. */
 bool listener_is_for(const struct listener *, unsigned position,

@@ -21,6 +21,7 @@
 #include "proxyd/http/engine.h"
 #include "proxyd/process/confine.h"
 #include "proxyd/process/ipc.h"
+#include "proxyd/process/listeners.h"
 #include "proxyd/static/files.h"
 
 #define ORPHAN_DRAIN_MS 30000
@@ -177,7 +178,7 @@ take_listener(struct worker *w, struct ipc_message *m, struct err *e)
 		io_close(&m->fd);
 		return 0;
 	}
-	return engine_listen(w->engine, m->fd, e);
+	return engine_listen(w->engine, m->fd, m->number == LISTENER_TLS, e);
 }
 
 static int

@@ -8,11 +8,11 @@
 #include "proxyd/static/serve.h"
 
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
@@ -317,19 +317,13 @@ took(struct exchange *x, uint64_t n)
 	x->progress_ms = x->e->now_ms;
 }
 
-/* After a send of `n` out of `all`: -1: EAGAIN, or the client is gone.
- * False: stop here. */
+/* After a send.  False: stop here: no room, or the client is gone. */
 static bool
-went_on(struct exchange *x, ssize_t n, size_t all)
+went_on(struct exchange *x, ssize_t n)
 {
-	struct sock *to = &x->client->s;
-
-	to->writable = n == (ssize_t)all;
-	if (n == -1 && errno != EAGAIN) {
+	if (n < 0)
 		exchange_abandon(x, WHY_CLIENT_GONE);
-		return false;
-	}
-	return to->writable;
+	return n >= 0 && x->client->s.writable;
 }
 
 /* Text, with the content behind it if that is in memory.  False: it waits,
@@ -341,31 +335,27 @@ send_text(struct exchange *x)
 	struct sock *to = &x->client->s;
 	const char *content = x->sending->file->content;
 	struct iovec iov[2] = { { (void *)(uintptr_t)a->text, a->text_size } };
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 1 };
-	size_t all = a->text_size, text;
 	bool more = a->part.size > 0 || answer_has_next(a);
+	int n_iov = 1;
+	size_t text;
 	ssize_t n;
 
 	if (!to->writable)
 		return false;
 	if (content != NULL && a->part.size > 0) {
-		iov[m.msg_iovlen++] = (struct iovec){
-			(void *)(uintptr_t)(content + a->part.first),
-			(size_t)a->part.size
-		};
-		all += (size_t)a->part.size;
+		iov[n_iov++] = (struct iovec){ (void *)(uintptr_t)(content +
+						   a->part.first),
+			(size_t)a->part.size };
 		more = answer_has_next(a);
 	}
-	do
-		n = sendmsg(to->fd, &m, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
-	while (n == -1 && errno == EINTR);
+	n = sock_send(to, iov, n_iov, more);
 	if (n > 0) {
 		text = (size_t)n < a->text_size ? (size_t)n : a->text_size;
 		a->text += text;
 		a->text_size -= text;
 		took(x, (uint64_t)n - text);
 	}
-	return went_on(x, n, all);
+	return went_on(x, n);
 }
 
 /* --- parts of the file */
@@ -428,6 +418,34 @@ on_warm(struct link_job *job, struct link_answer *answer)
 	engine_leave(e);
 }
 
+/* From the file to the client, by the kernel or through our hands; as
+ * sock_send(), but 0 at the end of the file, and SOCK_AGAIN without room. */
+static ssize_t
+move_file(struct exchange *x, off_t at, size_t size)
+{
+	struct sock *to = &x->client->s;
+	int fd = x->sending->file->fd;
+	char *copy = x->e->scratch;
+	bool raw = sock_raw_out(to);
+	ssize_t n;
+
+	if (!raw && size > sizeof(x->e->scratch))
+		size = sizeof(x->e->scratch);
+	do
+		n = raw ? sendfile(to->fd, fd, &at, size) :
+			  pread(fd, copy, size, at);
+	while (n == -1 && errno == EINTR);
+	if (!raw && n > 0) {
+		n = sock_send(to, &(struct iovec){ copy, (size_t)n }, 1, false);
+		return n == 0 ? SOCK_AGAIN : n;
+	}
+	if (raw)
+		to->writable = n == (ssize_t)size;
+	if (n == -1)
+		return raw && errno == EAGAIN ? SOCK_AGAIN : SOCK_ERROR;
+	return n;
+}
+
 static bool
 send_part(struct exchange *x)
 {
@@ -435,37 +453,32 @@ send_part(struct exchange *x)
 	struct range *part = &s->answer.part;
 	struct sock *to = &x->client->s;
 	size_t size = part->size < PIECE ? (size_t)part->size : PIECE;
-	off_t at = (off_t)part->first;
 	ssize_t n;
 
 	if (!to->writable)
 		return false;
 	if (s->file->content != NULL) {
-		struct iovec iov = { (void *)(uintptr_t)(s->file->content + at),
+		struct iovec iov = { (void *)(uintptr_t)(s->file->content +
+					 part->first),
 			size };
 
-		if ((n = sock_send(to, &iov, 1, false)) < 0) {
-			exchange_abandon(x, WHY_CLIENT_GONE);
-			return false;
-		}
-		took(x, (uint64_t)n);
-		return to->writable;
+		if ((n = sock_send(to, &iov, 1, false)) > 0)
+			took(x, (uint64_t)n);
+		return went_on(x, n);
 	}
 	if (!warmed(x, size))
 		return false;
 	/* What was found warm ends there; what is behind may be cold. */
 	if (size > s->warm_end - part->first)
 		size = (size_t)(s->warm_end - part->first);
-	do
-		n = sendfile(to->fd, s->file->fd, &at, size);
-	while (n == -1 && errno == EINTR);
+	n = move_file(x, (off_t)part->first, size);
 	if (n == 0) { /* the file was cut short meanwhile */
 		exchange_abandon(x, WHY_FILE_CUT);
 		return false;
 	}
 	if (n > 0)
 		took(x, (uint64_t)n);
-	return went_on(x, n, size);
+	return went_on(x, n == SOCK_AGAIN ? 0 : n);
 }
 
 /* --- time */
