@@ -40,9 +40,11 @@ CFLAGS_ALL  = -std=gnu17 $(WARN) $(CFLAGS_$(VARIANT)) $(CFLAGS)
 LDFLAGS_ALL = $(LDFLAGS_$(VARIANT)) $(LDFLAGS)
 
 LIBS_common     := -lsqlite3 -ljansson -lsodium -levent_core -levent_extra
-LIBS_proxyd     := -lm
+LIBS_proxyd     := -lm -lz -lbrotlienc
 LIBS_nodeagent  :=
 LIBS_clusterctl :=
+# What only tests need: to undo what the proxy compresses.
+LIBS_test       := -lcmocka -lbrotlidec
 
 # ---- sources ------------------------------------------------------------
 
@@ -99,7 +101,7 @@ define unit_rule
 $(B)/tests/unit/$(1)/%: $(B)/o/tests/unit/$(1)/%.o $(2) $(B)/libmuster.a
 	@mkdir -p $$(@D)
 	@printf '  LD    %s\n' $$@
-	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ -lcmocka \
+	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ $(LIBS_test) \
 	    $(LIBS_$(1)) $(LIBS_common)
 $(B)/tests/fuzz/$(1)/%: $(B)/o/tests/fuzz/$(1)/%.o $(2) $(B)/libmuster.a
 	@mkdir -p $$(@D)
