@@ -149,6 +149,8 @@ row_of(const struct option *o, size_t i)
 		[OPTION_COUNT] = "N",
 		[OPTION_DURATION] = "TIME",
 		[OPTION_SIZE] = "SIZE",
+		[OPTION_RATE] = "N/s",
+		[OPTION_BANDWIDTH] = "SIZE/s",
 		[OPTION_WORD] = "WORD",
 		[OPTION_TEXT] = "TEXT",
 		[OPTION_LIST] = "LIST",

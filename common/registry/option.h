@@ -18,14 +18,23 @@
 
 /* The C type of the field, and what text is taken. */
 enum option_type {
-	OPTION_BOOL,	 /* int64_t 0, 1: on|off, yes|no, true|false, 1|0 */
-	OPTION_COUNT,	 /* int64_t: a whole number in [min, max] */
-	OPTION_DURATION, /* int64_t ms: 500ms, 30s, 5m, 1h, 90d */
-	OPTION_SIZE,	 /* int64_t bytes: 512, 64K, 100M */
-	OPTION_WORD,	 /* int64_t: index into `words` */
-	OPTION_TEXT,	 /* char[]: printable; checked by `check` */
-	OPTION_LIST	 /* char[]: items split by space or comma, stored with
+	OPTION_BOOL,	  /* int64_t 0, 1: on|off, yes|no, true|false, 1|0 */
+	OPTION_COUNT,	  /* int64_t: a whole number in [min, max] */
+	OPTION_DURATION,  /* int64_t ms: 500ms, 30s, 5m, 1h, 90d */
+	OPTION_SIZE,	  /* int64_t bytes: 512, 64K, 100M */
+	OPTION_RATE,	  /* struct rate: 10/s, 600/m, 10/s,burst=50 */
+	OPTION_BANDWIDTH, /* struct rate of bytes: 1M/s, 1M/s,burst=8M */
+	OPTION_WORD,	  /* int64_t: index into `words` */
+	OPTION_TEXT,	  /* char[]: printable; checked by `check` */
+	OPTION_LIST	  /* char[]: items split by space or comma, stored with
 			  * one space between; each checked by `check` */
+};
+
+/* So many in each period, of which so many may come at once. */
+struct rate {
+	int64_t n; /* first: a word stands for it; 0: no limit */
+	int64_t per_ms;
+	int64_t burst; /* 0: not said */
 };
 
 struct option {

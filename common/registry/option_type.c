@@ -8,8 +8,6 @@
 
 #include "common/base/text.h"
 
-#include "common/base/text.h"
-
 struct unit {
 	const char *suffix;
 	int64_t factor;
@@ -30,7 +28,6 @@ static const struct unit size_units[] = {
 	{ "", 1 },
 };
 
-static int broken_rule(const struct option *, const char *text, struct err *);
 static bool printable(const char *text);
 
 /* ---- whole numbers ---------------------------------------------------- */
@@ -39,7 +36,8 @@ static int
 check_range(const struct option *o, int64_t value, const char *text,
     struct err *e)
 {
-	return value >= o->min && value <= o->max ? 0 : broken_rule(o, text, e);
+	return value >= o->min && value <= o->max ? 0 :
+						    option_broken(o, text, e);
 }
 
 static int
@@ -49,7 +47,7 @@ parse_count(const struct option *o, const char *text, void *field,
 	uint64_t v;
 
 	if (text_parse_u64(o->name, text, 0, INT64_MAX, &v, e) == -1)
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	if (check_range(o, (int64_t)v, text, e) == -1)
 		return -1;
 	*(int64_t *)field = (int64_t)v;
@@ -97,7 +95,7 @@ parse_duration(const struct option *o, const char *text, void *field,
 	int64_t ms;
 
 	if (text_parse_duration(o->name, text, INT64_MAX, &ms, e) == -1)
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	if (check_range(o, ms, text, e) == -1)
 		return -1;
 	*(int64_t *)field = ms;
@@ -124,7 +122,7 @@ parse_size(const struct option *o, const char *text, void *field, struct err *e)
 	uint64_t v;
 
 	if (text_parse_size(o->name, text, INT64_MAX, &v, e) == -1)
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	if (check_range(o, (int64_t)v, text, e) == -1)
 		return -1;
 	*(int64_t *)field = (int64_t)v;
@@ -179,7 +177,7 @@ parse_word(const struct option *o, const char *text, void *field, struct err *e)
 	int64_t i = word_index(o->words, text);
 
 	if (i == -1)
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	*(int64_t *)field = i;
 	return 0;
 }
@@ -206,7 +204,7 @@ parse_bool(const struct option *o, const char *text, void *field, struct err *e)
 	int64_t i = word_index(words, text);
 
 	if (i == -1)
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	*(int64_t *)field = i % 2;
 	return 0;
 }
@@ -243,7 +241,7 @@ parse_text(const struct option *o, const char *text, void *field, struct err *e)
 
 	if (len >= o->size || !printable(text) ||
 	    (len == 0 && *o->fallback != '\0'))
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	if (len > 0 && check_item(o, text, e) == -1)
 		return -1;
 	memcpy(field, text, len + 1);
@@ -272,7 +270,7 @@ parse_list(const struct option *o, const char *text, void *field, struct err *e)
 
 	assert(o->size <= sizeof(out));
 	if (!printable(text))
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	for (const char *p = text;;) {
 		size_t n;
 
@@ -280,7 +278,7 @@ parse_list(const struct option *o, const char *text, void *field, struct err *e)
 		if ((n = strcspn(p, " ,")) == 0)
 			break;
 		if (used + n + 1 >= o->size)
-			return broken_rule(o, text, e);
+			return option_broken(o, text, e);
 		memcpy(item, p, n);
 		item[n] = '\0';
 		if (check_item(o, item, e) == -1)
@@ -291,7 +289,7 @@ parse_list(const struct option *o, const char *text, void *field, struct err *e)
 		p += n;
 	}
 	if ((int64_t)n_items < o->min || (int64_t)n_items > o->max)
-		return broken_rule(o, text, e);
+		return option_broken(o, text, e);
 	memcpy(field, n_items > 0 ? out : "", n_items > 0 ? used + 1 : 1);
 	return 0;
 }
@@ -315,8 +313,8 @@ printable(const char *text)
 	return true;
 }
 
-static int
-broken_rule(const struct option *o, const char *text, struct err *e)
+int
+option_broken(const struct option *o, const char *text, struct err *e)
 {
 	char rule[OPTION_TEXT_MAX];
 
@@ -330,6 +328,10 @@ const struct option_type_spec option_types[] = {
 	[OPTION_COUNT] = { parse_count, format_count, rule_count },
 	[OPTION_DURATION] = { parse_duration, format_duration, rule_duration },
 	[OPTION_SIZE] = { parse_size, format_size, rule_size },
+	[OPTION_RATE] = { option_rate_parse, option_rate_format,
+	    option_rate_rule },
+	[OPTION_BANDWIDTH] = { option_rate_parse, option_rate_format,
+	    option_rate_rule },
 	[OPTION_WORD] = { parse_word, format_word, rule_word },
 	[OPTION_TEXT] = { parse_text, format_text, rule_text },
 	[OPTION_LIST] = { parse_list, format_text, rule_list },

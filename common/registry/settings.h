@@ -35,7 +35,8 @@ struct settings {
 	int64_t header_size, header_fields, target_size;
 	int64_t body_size;
 	int64_t max_connections, pool_idle, pool_idle_ms;
-	int64_t retries, retry_budget; /* budget: per cent of requests */
+	int64_t max_client_connections; /* 0: no limit */
+	int64_t retries, retry_budget;	/* budget: per cent of requests */
 	int64_t eject_failures, eject_ms, eject_max_ms;
 };
 

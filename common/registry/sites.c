@@ -34,6 +34,28 @@ static int get_main(struct registry *, const char *name, struct site *,
     struct err *);
 static size_t count_aliases(const struct site *);
 
+#define LIMIT_ROWS                                                             \
+	ROW(RATE, "requests", requests, "requests", 1, 1000000, "off",         \
+	    "of all its clients together; what is beyond gets 429",            \
+	    .word = "off"),                                                    \
+	    ROW(COUNT, "connections", connections, "connections", 1, 1000000,  \
+		"off", "connections that it uses at once, tunnels too",        \
+		.word = "off"),                                                \
+	    ROW(BANDWIDTH, "bytes", bandwidth, "bandwidth", 1024, 1LL << 40,   \
+		"off", "of responses to all its clients together",             \
+		.word = "off"),                                                \
+	    ROW(RATE, "requests", client_requests, "client_requests", 1,       \
+		1000000, "off", "of each client address (IPv6: /64)",          \
+		.word = "off"),                                                \
+	    ROW(COUNT, "connections", client_connections,                      \
+		"client_connections", 1, 10000, "off",                         \
+		"that each client address uses at once", .word = "off"),       \
+	    ROW(BANDWIDTH, "bytes", client_bandwidth, "client_bandwidth",      \
+		1024, 1LL << 40, "off", "of responses to each client address", \
+		.word = "off")
+
+static const struct option limit_rows[] = { LIMIT_ROWS };
+
 static const struct option site_rows[] = {
 	ROW(TEXT, "account", owner, "owner", 0, 0, "",
 	    "the customer's account; traffic is counted by it",
@@ -71,10 +93,13 @@ static const struct option site_rows[] = {
 	ROW(DURATION, "time", queue_timeout_ms, "queue_timeout", 1, 3600000,
 	    "default", "a request waits at most so long; default: the role's",
 	    .word = "default"),
+	LIMIT_ROWS,
 };
 
 const struct option_table site_options = { "site option", site_rows,
 	nitems(site_rows) };
+const struct option_table site_limits = { "limit", limit_rows,
+	nitems(limit_rows) };
 
 void
 site_init(struct site *s, const char *name)

@@ -35,12 +35,20 @@ struct site {
 	char charset[SITE_CHARSET_MAX];	      /* of their text; "": unsaid */
 	int64_t owner_check;	  /* 0, 1: only files of the home's owner */
 	int64_t queue_timeout_ms; /* 0: the role's */
+	/* Limits (site_limits); 0: none.  Of all its clients together, and of
+	 * each of them: IPv6 by /64. */
+	struct rate requests, bandwidth;
+	int64_t connections;
+	struct rate client_requests, client_bandwidth;
+	int64_t client_connections;
 	/* Host names, also "*.example.com", sorted, split by one space; NULL:
 	 * none. */
 	char *aliases;
 };
 
 extern const struct option_table site_options;
+/* Those of them that are limits. */
+extern const struct option_table site_limits;
 
 /* Defaults: enabled, role worker_http, no alias. */
 void site_init(struct site *, const char *name);

@@ -6,7 +6,7 @@
 #include "common/registry/sites.h"
 
 static const struct option_table *const tables[] = { &settings_table,
-	&role_options, &site_options, &node_options };
+	&role_options, &site_options, &site_limits, &node_options };
 
 static union {
 	struct settings settings;
@@ -22,7 +22,7 @@ every_row_is_whole(void **state)
 	struct err e;
 
 	(void)state;
-	for (size_t t = 0; t < 4; t++) {
+	for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {
 		option_defaults(tables[t], &object);
 		for (size_t i = 0; i < tables[t]->n; i++) {
 			const struct option *o = &tables[t]->rows[i];
@@ -39,7 +39,11 @@ every_row_is_whole(void **state)
 			    o);
 			if (o->type == OPTION_TEXT || o->type == OPTION_LIST)
 				continue;
-			assert_int_equal(o->size, sizeof(int64_t));
+			assert_int_equal(o->size,
+			    o->type == OPTION_RATE ||
+				    o->type == OPTION_BANDWIDTH ?
+				sizeof(struct rate) :
+				sizeof(int64_t));
 		}
 	}
 }
@@ -160,6 +164,67 @@ json_holds_what_is_set(void **state)
 	json_decref(o);
 }
 
+static void
+rates_are_numbers_by_time(void **state)
+{
+	static const struct {
+		const char *option, *value, *text; /* NULL: refused */
+		int64_t n, per_ms, burst;
+	} cases[] = {
+		{ "requests", "10/s", "10/s", 10, 1000, 0 },
+		{ "requests", "600/m,burst=50", "600/m,burst=50", 600, 60000,
+		    50 },
+		{ "requests", "1/h", "1/h", 1, 3600000, 0 },
+		{ "requests", "off", "off", 0, 0, 0 },
+		{ "bandwidth", "1048576/s", "1M/s", 1 << 20, 1000, 0 },
+		{ "bandwidth", "1M/s,burst=8192K", "1M/s,burst=8M", 1 << 20,
+		    1000, 8 << 20 },
+		{ "requests", "10", NULL, 0, 0, 0 },
+		{ "requests", "/s", NULL, 0, 0, 0 },
+		{ "requests", "0/s", NULL, 0, 0, 0 },
+		{ "requests", "10/", NULL, 0, 0, 0 },
+		{ "requests", "10/d", NULL, 0, 0, 0 },
+		{ "requests", "10/s,", NULL, 0, 0, 0 },
+		{ "requests", "10/s,burst=", NULL, 0, 0, 0 },
+		{ "requests", "10/s,burst=0", NULL, 0, 0, 0 },
+		{ "requests", "10/s,burst=5/s", NULL, 0, 0, 0 },
+		{ "requests", "1K/s", NULL, 0, 0, 0 },
+		{ "requests", "99999999999999999999999999999999999/s", NULL, 0,
+		    0, 0 },
+		{ "bandwidth", "1M/m", NULL, 0, 0, 0 },
+		{ "bandwidth", "1/s", NULL, 0, 0, 0 },
+	};
+	char text[OPTION_TEXT_MAX];
+	struct site site = { 0 };
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct option *o =
+		    option_find(&site_options, cases[i].option, &e);
+		const struct rate *r =
+		    strcmp(cases[i].option, "requests") == 0 ? &site.requests :
+							       &site.bandwidth;
+		int rv = option_set(&site_options, &site, cases[i].option,
+		    cases[i].value, &e);
+
+		if (cases[i].text == NULL) {
+			assert_int_equal(rv, -1);
+			assert_non_null(strstr(e.text, ",burst="));
+			assert_non_null(strstr(e.text, ", or off"));
+			continue;
+		}
+		assert_int_equal(rv, 0);
+		option_text(o, &site, text);
+		assert_string_equal(text, cases[i].text);
+		assert_int_equal(r->n, cases[i].n);
+		if (r->n == 0)
+			continue;
+		assert_int_equal(r->per_ms, cases[i].per_ms);
+		assert_int_equal(r->burst, cases[i].burst);
+	}
+}
+
 int
 main(void)
 {
@@ -169,6 +234,7 @@ main(void)
 		scratch_test(values_are_kept_in_one_spelling),
 		scratch_test(fields_are_typed_and_reset),
 		cmocka_unit_test(json_holds_what_is_set),
+		cmocka_unit_test(rates_are_numbers_by_time),
 	};
 
 	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
