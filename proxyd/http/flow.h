@@ -30,6 +30,24 @@ enum flow_state {
 	FLOW_DONE,  /* all was written */
 };
 
+/* What is asked of a filter. */
+enum filter_push {
+	FILTER_MORE,  /* more comes at once: it may keep what it has */
+	FILTER_FLUSH, /* nothing more for now: out with what it has */
+	FILTER_END,   /* that was all */
+};
+
+/*
+ * Turns payload into other payload, between the two framings: compression.
+ * turn() takes bytes from *in (moves *in and *size on) and writes at most
+ * `room` bytes; it returns how many, or -1: the body is cut.  While it fills
+ * all the room, or leaves some of the input, it is called again.
+ */
+struct flow_filter {
+	ssize_t (*turn)(struct flow_filter *, const char **in, size_t *size,
+	    char *out, size_t room, enum filter_push);
+};
+
 struct flow {
 	uint8_t state;
 	uint8_t in;    /* enum framing */
@@ -46,10 +64,21 @@ struct flow {
 	size_t rest_size;
 	uint64_t left;	  /* of FRAMING_LENGTH */
 	uint64_t limit;	  /* of payload; UINT64_MAX: none */
-	uint64_t bytes;	  /* payload so far */
+	uint64_t bytes;	  /* payload read so far */
+	uint64_t written; /* of all that goes out, heads too */
 	uint64_t lazy_at; /* when it can be lazier: of bytes */
+	/* How many bytes may be read and written by now; UINT64_MAX: no bound.
+	 * Whoever sets one raises it with time, and runs the flow again. */
+	uint64_t may_read, may_write;
 	struct chunked chunked;
 	struct pipe *pipe;
+	struct flow_filter *filter; /* borrowed; NULL: none */
+	struct buf *raw_buf;
+	const char *raw; /* payload to be filtered; mostly in raw_buf */
+	size_t raw_size;
+	bool filter_full;  /* it filled all its room */
+	bool filter_keeps; /* it may keep what it was given */
+	bool filter_done;
 };
 
 /* What a flow needs of its worker. */
@@ -61,7 +90,8 @@ struct flow_tools {
 enum flow_result {
 	FLOW_WAITS_SRC,
 	FLOW_WAITS_DST,
-	FLOW_WAITS_TURN, /* it moved much; others first */
+	FLOW_WAITS_TURN,  /* it moved much; others first */
+	FLOW_WAITS_LEAVE, /* until it may read, or write, more */
 	FLOW_FINISHED,
 	FLOW_CUT,	/* the source ended before the body did */
 	FLOW_SRC_ERROR, /* reset */
@@ -73,8 +103,12 @@ enum flow_result {
 
 void flow_init(struct flow *, struct body_framing, enum flow_out);
 
-/* Gives back all it holds (a bytes-filled pipe is closed). */
+/* Gives back all it holds (a bytes-filled pipe is closed), not the filter. */
 void flow_fini(struct flow *, struct flow_tools *);
+
+/* Payload goes through the filter.  Before flow_feed(); what comes out has no
+ * known length. */
+void flow_filter(struct flow *, struct flow_filter *);
 
 /* Puts a head before what the flow will write.  It stands in `room` bytes
  * that must stay until the next flow_run() returns; what is left then is kept

@@ -106,19 +106,19 @@ pipe_fill(struct pipe *p, struct sock *src, size_t max)
 }
 
 ssize_t
-pipe_drain(struct pipe *p, struct sock *dst)
+pipe_drain(struct pipe *p, struct sock *dst, size_t max)
 {
 	ssize_t n;
 
 	do
-		n = splice(p->out, NULL, dst->fd, NULL, p->held,
+		n = splice(p->out, NULL, dst->fd, NULL, max,
 		    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	while (n == -1 && errno == EINTR);
 	if (n == -1) {
 		dst->writable = false;
 		return errno == EAGAIN ? 0 : SOCK_ERROR;
 	}
-	dst->writable = (size_t)n == p->held;
+	dst->writable = (size_t)n == max;
 	p->held -= (size_t)n;
 	return n;
 }

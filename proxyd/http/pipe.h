@@ -34,8 +34,9 @@ void pipe_give(struct pipe_pool *, struct pipe **p);
 
 void pipe_pool_free(struct pipe_pool *);
 
-/* As sock_recv() and sock_send(), through the pipe. */
+/* As sock_recv() and sock_send(), through the pipe; max is at most what it
+ * holds when it is drained. */
 ssize_t pipe_fill(struct pipe *, struct sock *src, size_t max);
-ssize_t pipe_drain(struct pipe *, struct sock *dst);
+ssize_t pipe_drain(struct pipe *, struct sock *dst, size_t max);
 
 #endif

@@ -238,6 +238,7 @@ exchange_run_down(struct exchange *x)
 	    &why)) {
 	case FLOW_WAITS_SRC:
 	case FLOW_WAITS_DST:
+	case FLOW_WAITS_LEAVE:
 		if (x->down.bytes != before ||
 		    x->down.head_size + x->down.size != pending)
 			x->progress_ms = x->e->now_ms;

@@ -207,6 +207,7 @@ exchange_reply_run(struct exchange *x)
 	switch (flow_run(&x->down, &x->e->tools, &x->client->s, &x->client->s,
 	    &why)) {
 	case FLOW_WAITS_DST:
+	case FLOW_WAITS_LEAVE:
 		return;
 	case FLOW_FINISHED:
 		exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);

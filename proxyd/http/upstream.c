@@ -366,6 +366,7 @@ exchange_run_up(struct exchange *x)
 	switch (r) {
 	case FLOW_WAITS_SRC:
 	case FLOW_WAITS_DST:
+	case FLOW_WAITS_LEAVE:
 		break;
 	case FLOW_FINISHED:
 		x->progress_ms = x->e->now_ms;

@@ -325,6 +325,155 @@ a_blocked_flow_mutes_its_source(void **state)
 	close_ends(&s);
 }
 
+/* A filter that says every byte twice, holds half of what it gets until it is
+ * flushed, and gives no more than a few bytes a turn. */
+struct echo {
+	struct flow_filter filter;
+	char held[400000];
+	size_t from, to;
+};
+
+static ssize_t
+echo_turn(struct flow_filter *f, const char **in, size_t *size, char *out,
+    size_t room, enum filter_push push)
+{
+	struct echo *e = (struct echo *)(void *)f;
+	size_t n = 0, most = push == FILTER_MORE ? (e->to - e->from) / 2 : room;
+
+	for (; *size > 0 && e->to + 2 <= sizeof(e->held); ++*in, --*size) {
+		e->held[e->to++] = **in;
+		e->held[e->to++] = **in;
+	}
+	while (n < room && n < most && e->from < e->to)
+		out[n++] = e->held[e->from++];
+	return (ssize_t)n;
+}
+
+static void
+a_filter_turns_the_payload(void **state)
+{
+	static const size_t sizes[] = { 1, 100, 16384, 70000, 150000 };
+	static const enum framing ins[] = { FRAMING_LENGTH, FRAMING_CHUNKED,
+		FRAMING_CLOSE };
+	char *payload = malloc(150000), *in = malloc(400000),
+	     *got = malloc(400000);
+	struct echo *e = malloc(sizeof(*e));
+
+	(void)state;
+	for (size_t i = 0; i < 150000; i++)
+		payload[i] = (char)(i * 17 + i / 300);
+	for (size_t i = 0; i < nitems(sizes) * nitems(ins) * 2 * 2; i++) {
+		size_t size = sizes[i / 4 / nitems(ins)], n_in = size, n;
+		enum framing kind = ins[i / 4 % nitems(ins)];
+		struct ends s;
+		struct flow f;
+
+		open_ends(&s);
+		memcpy(in, payload, size);
+		if (kind == FRAMING_CHUNKED)
+			n_in = chunk(in, payload, size);
+		flow_init(&f, (struct body_framing){ kind, size },
+		    i & 1 ? FLOW_CHUNKS : FLOW_RAW);
+		f.splice = true;
+		*e = (struct echo){ .filter.turn = echo_turn };
+		flow_filter(&f, &e->filter);
+		assert_int_equal(pump(&f, &s, in, n_in, i & 2 ? 700 : 60000,
+				     got, &n),
+		    FLOW_FINISHED);
+		assert_int_equal(f.bytes, size);
+		assert_int_equal(f.written, n);
+		if (i & 1)
+			n = unchunk(got, n);
+		assert_int_equal(n, 2 * size);
+		for (size_t k = 0; k < n; k++)
+			assert_int_equal(got[k], payload[k / 2]);
+		flow_fini(&f, &tools);
+		close_ends(&s);
+	}
+	free(payload);
+	free(in);
+	free(got);
+	free(e);
+}
+
+/* What came goes out though the body goes on: nothing waits in a filter. */
+static void
+a_filter_is_flushed(void **state)
+{
+	struct echo *e = calloc(1, sizeof(*e));
+	char got[100];
+	struct ends s;
+	struct flow f;
+	enum why why;
+
+	(void)state;
+	open_ends(&s);
+	e->filter.turn = echo_turn;
+	flow_init(&f, (struct body_framing){ FRAMING_CLOSE, 0 }, FLOW_CHUNKS);
+	flow_filter(&f, &e->filter);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(send(s.writer, "ab", 2, 0), 2);
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		assert_int_equal(flow_run(&f, &tools, &s.src, &s.dst, &why),
+		    FLOW_WAITS_SRC);
+		assert_null(f.buf);
+		assert_null(f.raw_buf);
+		assert_in_range(recv(s.reader, got, sizeof(got), 0), 9, 99);
+	}
+	flow_fini(&f, &tools);
+	close_ends(&s);
+	free(e);
+}
+
+/* No byte beyond what may be read, and written. */
+static void
+a_flow_keeps_within_its_leave(void **state)
+{
+	char *bytes = malloc(200000), *got = malloc(200000);
+
+	(void)state;
+	memset(bytes, 'x', 200000);
+	for (int i = 0; i < 8; i++) {
+		size_t n = 0, sent = 0, leave = 0;
+		enum flow_result r = FLOW_WAITS_SRC;
+		struct ends s;
+		struct flow f;
+		enum why why;
+
+		open_ends(&s);
+		flow_init(&f, (struct body_framing){ FRAMING_LENGTH, 190000 },
+		    i & 1 ? FLOW_CHUNKS : FLOW_RAW);
+		f.splice = i & 2;
+		f.may_read = f.may_write = 0;
+		if (i & 4)
+			f.may_read = UINT64_MAX;
+		flow_head(&f, got, 100, 200000);
+		for (int rounds = 0; r != FLOW_FINISHED; rounds++) {
+			ssize_t k =
+			    send(s.writer, bytes, 190000 - sent, MSG_NOSIGNAL);
+
+			sent += k > 0 ? (size_t)k : 0;
+			event_base_loop(base, EVLOOP_NONBLOCK);
+			r = flow_run(&f, &tools, &s.src, &s.dst, &why);
+			assert_in_range(r, FLOW_WAITS_SRC, FLOW_FINISHED);
+			assert_true(f.written <= leave);
+			assert_true(i & 4 || f.bytes <= leave);
+			k = recv(s.reader, got + n, 200000 - n, 0);
+			n += k > 0 ? (size_t)k : 0;
+			f.may_write += 777;
+			if (f.may_read != UINT64_MAX)
+				f.may_read += 777;
+			leave += 777;
+			assert_in_range(rounds, 0, 10000);
+		}
+		assert_int_equal(f.bytes, 190000);
+		flow_fini(&f, &tools);
+		close_ends(&s);
+	}
+	free(bytes);
+	free(got);
+}
+
 static int
 open_base(void **state)
 {
@@ -354,6 +503,9 @@ main(void)
 		cmocka_unit_test(bad_ends),
 		cmocka_unit_test(limits_and_rests),
 		cmocka_unit_test(a_blocked_flow_mutes_its_source),
+		cmocka_unit_test(a_filter_turns_the_payload),
+		cmocka_unit_test(a_filter_is_flushed),
+		cmocka_unit_test(a_flow_keeps_within_its_leave),
 	};
 
 	return cmocka_run_group_tests_name("flow", tests, open_base,
