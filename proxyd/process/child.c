@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,10 @@ static void
 run(const char *program, const char *const *args, int fd)
 {
 	daemon_child_signals();
+	/* Ctrl-C, say, reaches the whole group: the master obeys and ends us
+	 * in good order.  Whoever wants them otherwise says so. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	if (fd != IPC_CHILD_FD && dup2(fd, IPC_CHILD_FD) == -1)
 		_exit(127);
 	fcntl(IPC_CHILD_FD, F_SETFD, 0);

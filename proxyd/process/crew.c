@@ -216,12 +216,12 @@ start_member(struct crew *c, int position, struct err *e)
 		free_member(m);
 		return -1;
 	}
-	if (equip(m, e) == -1) {
-		/* The reaper takes it from the list. */
-		kill(m->pid, SIGKILL);
-		return -1;
-	}
-	return 0;
+	/* One that has ended is the reaper's to tell of and to replace. */
+	if (equip(m, e) == 0 || e->code == ERR_UNREACHABLE)
+		return 0;
+	/* The reaper takes it from the list. */
+	kill(m->pid, SIGKILL);
+	return -1;
 }
 
 static int
@@ -271,7 +271,8 @@ send_snapshot(struct member *m)
 	struct err e;
 
 	m->owed_snapshot = ipc_send(m->fd, IPC_SNAPSHOT, m->crew->revision,
-			       m->crew->snapshot_fd, NULL, &e) == -1;
+			       m->crew->snapshot_fd, NULL, &e) == -1 &&
+	    e.code != ERR_UNREACHABLE;
 	if (m->owed_snapshot)
 		try_again(m->crew, RETRY_SEND_MS);
 }
@@ -281,8 +282,9 @@ relisten_member(struct member *m)
 {
 	struct err e;
 
-	if (ipc_send(m->fd, IPC_UNLISTEN, 0, -1, NULL, &e) == 0 &&
-	    send_listeners(m, &e) == 0)
+	if ((ipc_send(m->fd, IPC_UNLISTEN, 0, -1, NULL, &e) == 0 &&
+		send_listeners(m, &e) == 0) ||
+	    e.code == ERR_UNREACHABLE)
 		return;
 	/* Better no worker than one on the wrong sockets. */
 	log_error("worker %d: %s; replacing it", (int)m->pid, e.text);
@@ -298,7 +300,8 @@ drain_member(struct member *m, int64_t ms)
 		return;
 	m->state = MEMBER_DRAINING;
 	m->position = NO_POSITION;
-	if (ipc_send(m->fd, IPC_DRAIN, ms, -1, NULL, &e) == -1) {
+	if (ipc_send(m->fd, IPC_DRAIN, ms, -1, NULL, &e) == -1 &&
+	    e.code != ERR_UNREACHABLE) {
 		log_error("worker %d: %s; ending it", (int)m->pid, e.text);
 		kill(m->pid, SIGKILL);
 	}

@@ -2,7 +2,6 @@
 #include "proxyd/process/follower.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,6 @@ static void save(struct follower *, bool now);
 static int hand_over(struct follower *, int64_t revision, struct err *);
 static int send_settings(const struct settings *, struct err *);
 static void complain(struct follower *, const struct err *);
-static int master_is_gone(int wait_ms);
 
 int
 follower_run(const struct state *st)
@@ -54,10 +52,11 @@ follower_run(const struct state *st)
 	if ((f.source = source_new(st, &e)) == NULL ||
 	    receive_scoreboard(&f, &fresh, &e) == -1 ||
 	    restore(&f, st, fresh, &e) == -1) {
-		log_error("%s", e.text);
+		if (!ipc_has_ended(IPC_CHILD_FD, 0))
+			log_error("%s", e.text);
 		return err_exit_status(e.code);
 	}
-	while (!master_is_gone((int)wait_ms)) {
+	while (!ipc_has_ended(IPC_CHILD_FD, (int)wait_ms)) {
 		int64_t start = clock_mono_ms();
 
 		if (follow(&f, &e) == -1)
@@ -165,28 +164,21 @@ send_settings(const struct settings *settings, struct err *e)
 }
 
 /* A fault that lasts is said once; one before the first snapshot goes to the
- * master, which then does not start. */
+ * master, which then does not start.  With a master that has gone meanwhile
+ * nothing is in force any more. */
 static void
 complain(struct follower *f, const struct err *why)
 {
 	struct err e;
 
-	if (strcmp(f->complaint, why->text) == 0)
+	if (strcmp(f->complaint, why->text) == 0 ||
+	    ipc_has_ended(IPC_CHILD_FD, 0))
 		return;
 	memcpy(f->complaint, why->text, sizeof(f->complaint));
 	if (f->revision != -1)
 		log_warn("%s; the last good settings stay in force", why->text);
 	else if (ipc_send(IPC_CHILD_FD, IPC_FAILED, why->code, -1, why->text,
-		     &e) == -1)
+		     &e) == -1 &&
+	    e.code != ERR_UNREACHABLE)
 		log_error("%s", why->text);
-}
-
-/* Waits as well: the master never sends after the scoreboard, so readable
- * means that it is gone. */
-static int
-master_is_gone(int wait_ms)
-{
-	struct pollfd p = { .fd = IPC_CHILD_FD, .events = POLLIN };
-
-	return poll(&p, 1, wait_ms) > 0;
 }

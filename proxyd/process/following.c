@@ -79,8 +79,11 @@ following_start(struct following *f, bool fresh_board, struct err *e)
 	    event_new(f->base, f->fd, EV_READ | EV_PERSIST, on_readable, f);
 	if (f->readable == NULL || event_add(f->readable, NULL) == -1)
 		return err_set(e, ERR_LOCAL, "out of memory for the follower");
-	return ipc_send(f->fd, IPC_SCOREBOARD, fresh_board, f->board->fd, NULL,
-	    e);
+	if (ipc_send(f->fd, IPC_SCOREBOARD, fresh_board, f->board->fd, NULL,
+		e) == 0 ||
+	    e->code == ERR_UNREACHABLE)
+		return 0; /* the reaper starts another if it has ended */
+	return -1;
 }
 
 /* It ends when its socket does. */

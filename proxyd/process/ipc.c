@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ union ipc_control {
 	char space[CMSG_SPACE(sizeof(int))];
 };
 
+static int not_sent(struct err *);
 static int take_fd(struct msghdr *);
 
 int
@@ -61,9 +63,18 @@ ipc_send(int fd, enum ipc_type type, int64_t number, int pass_fd,
 		c->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(c), &pass_fd, sizeof(int));
 	}
-	if (sendmsg(fd, &m, MSG_NOSIGNAL) != -1)
-		return 0;
-	return err_errno(e, errno == EAGAIN ? ERR_BUSY : ERR_LOCAL,
+	return sendmsg(fd, &m, MSG_NOSIGNAL) != -1 ? 0 : not_sent(e);
+}
+
+static int
+not_sent(struct err *e)
+{
+	int code = errno == EAGAIN ? ERR_BUSY : ERR_LOCAL;
+
+	/* The second: it went without reading all that we had sent. */
+	if (errno == EPIPE || errno == ECONNRESET)
+		code = ERR_UNREACHABLE;
+	return err_errno(e, code,
 	    "cannot send to another process of the proxy");
 }
 
@@ -102,6 +113,14 @@ ipc_recv(int fd, struct ipc_message *out, struct err *e)
 	out->number = head.number;
 	out->text[(size_t)n - sizeof(head)] = '\0';
 	return 1;
+}
+
+bool
+ipc_has_ended(int fd, int wait_ms)
+{
+	struct pollfd p = { .fd = fd };
+
+	return poll(&p, 1, wait_ms) > 0 && (p.revents & POLLHUP) != 0;
 }
 
 static int

@@ -9,6 +9,7 @@
 #ifndef MUSTER_IPC_H
 #define MUSTER_IPC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,11 +50,15 @@ struct ipc_message {
 /* Both ends close-on-exec; fds[0] non-blocking, for the event loop. */
 int ipc_pair(int fds[2], struct err *);
 
-/* text may be NULL.  ERR_BUSY: the other end does not read. */
+/* text may be NULL.  ERR_BUSY: the other end does not read.  ERR_UNREACHABLE:
+ * it has ended, which is for whoever reaps it to judge, not a fault here. */
 int ipc_send(int fd, enum ipc_type, int64_t number, int pass_fd,
     const char *text, struct err *);
 
 /* Returns 1, 0 at the end of the stream, -1; ERR_BUSY: nothing there now. */
 int ipc_recv(int fd, struct ipc_message *, struct err *);
+
+/* Waits so long for the other end to go away; whether it has. */
+bool ipc_has_ended(int fd, int wait_ms);
 
 #endif

@@ -71,8 +71,9 @@ upgrade_start(struct upgrade *u, const char *program, const char *const *args,
 	    event_new(u->base, u->fd, EV_READ | EV_PERSIST, on_readable, u);
 	if (u->readable != NULL && event_add(u->readable, NULL) == 0 &&
 	    evtimer_add(u->late, &limit) == 0) {
-		if (send_legacy(u->fd, old, e) == 0)
-			return 0;
+		if (send_legacy(u->fd, old, e) == 0 ||
+		    e->code == ERR_UNREACHABLE)
+			return 0; /* the reaper knows why it has ended */
 	} else {
 		err_set(e, ERR_LOCAL, "out of memory for an upgrade");
 	}
@@ -176,8 +177,9 @@ upgrade_tell(const struct err *failure)
 	    ipc_send(IPC_CHILD_FD, IPC_FAILED, failure->code, -1, failure->text,
 		&e);
 
-	if (rv == -1)
-		log_warn("upgrade: the old master is gone: %s", e.text);
+	/* A failure is told on our own stderr as well. */
+	if (rv == -1 && failure == NULL)
+		log_warn("upgrade: the old master went away meanwhile");
 	close(IPC_CHILD_FD);
 }
 

@@ -81,14 +81,16 @@ worker_run(void)
 	return 0;
 }
 
-/* The master says it: if it starts just now, to the terminal. */
+/* The master says it: if it starts just now, to the terminal.  If it has gone,
+ * that is why, and nobody needs us. */
 static void
 fail(const struct err *why)
 {
 	struct err e;
 
 	if (ipc_send(IPC_CHILD_FD, IPC_FAILED, why->code, -1, why->text, &e) ==
-	    -1)
+		-1 &&
+	    e.code != ERR_UNREACHABLE)
 		log_error("worker: %s", why->text);
 }
 

@@ -145,6 +145,21 @@ def faketime(offset):
             "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
+def preload(tmp, name):
+    """The library that makes a fault of tests/preload/NAME.c happen.
+
+    Not with AddressSanitizer, which must be the first library loaded.
+    """
+    import pytest
+    if ASAN or shutil.which("gcc") is None:
+        pytest.skip("the fault is a preloaded library")
+    library = Path(tmp) / f"{name}.so"
+    run("gcc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-O1", "-o", library,
+        ROOT / "tests" / "preload" / f"{name}.c")
+    library.chmod(0o755)
+    return library
+
+
 def program(name):
     path = BIN / name
     assert path.exists(), f"{path} is not built"

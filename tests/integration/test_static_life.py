@@ -467,12 +467,7 @@ def test_an_upgrade_cuts_no_file(site):
 def slow_site(make_site, tmp_path):
     """Files of one size are never in memory and read at 2.5 MB/s; opening
     names with "stuck" takes seconds."""
-    if muster.ASAN or shutil.which("gcc") is None:
-        pytest.skip("the fault is a preloaded library")
-    library = tmp_path / "slow_disk.so"
-    muster.run("gcc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-O1",
-               "-o", library, muster.ROOT / "tests/preload/slow_disk.c")
-    library.chmod(0o755)
+    library = muster.preload(tmp_path, "slow_disk")
     s = make_site(prefix=("env", f"LD_PRELOAD={library}"))
     s.write("x.css", "body { }\n")
     s.serves("/x.css", OURS)

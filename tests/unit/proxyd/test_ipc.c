@@ -84,9 +84,30 @@ the_end_and_nothing_yet_differ(void **state)
 	(void)state;
 	assert_int_equal(ipc_recv(fds[0], &m, &e), -1);
 	assert_int_equal(e.code, ERR_BUSY);
+	assert_false(ipc_has_ended(fds[0], 0));
 	io_close(&fds[1]);
 	assert_int_equal(ipc_recv(fds[0], &m, &e), 0);
-	assert_int_equal(ipc_send(fds[0], IPC_READY, 0, -1, NULL, &e), -1);
+}
+
+/* However it went, it is told apart from one that does not read. */
+static void
+the_other_end_has_ended(void **state)
+{
+	struct err e;
+
+	(void)state;
+	/* What lies there to be read is no end. */
+	assert_int_equal(ipc_send(fds[0], IPC_READY, 0, -1, NULL, &e), 0);
+	assert_false(ipc_has_ended(fds[1], 0));
+	io_close(&fds[1]);
+	assert_true(ipc_has_ended(fds[0], 0));
+	/* It had not read all: the first one to ask is told of a reset. */
+	for (int i = 0; i < 2; i++) {
+		e.code = ERR_NONE;
+		assert_int_equal(ipc_send(fds[0], IPC_READY, 0, -1, NULL, &e),
+		    -1);
+		assert_int_equal(e.code, ERR_UNREACHABLE);
+	}
 }
 
 static void
@@ -145,6 +166,7 @@ main(void)
 		T(messages_keep_their_bounds),
 		T(a_descriptor_goes_along),
 		T(the_end_and_nothing_yet_differ),
+		T(the_other_end_has_ended),
 		T(a_text_that_is_too_long),
 		T(a_full_socket_is_busy),
 		T(damaged_messages),
