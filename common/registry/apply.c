@@ -36,6 +36,7 @@ static const struct {
 	{ "nodes", apply_nodes },
 	{ "operators", apply_operators },
 	{ "sites", apply_sites },
+	{ "site_certs", apply_site_certs },
 	{ "roles", prune_roles },
 };
 

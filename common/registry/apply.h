@@ -52,5 +52,7 @@ int apply_prune(struct apply *, const struct apply_kind *, const json_t *list,
 
 int apply_nodes(struct apply *, const json_t *list, struct err *);
 int apply_sites(struct apply *, const json_t *list, struct err *);
+/* apply_site_certs.c */
+int apply_site_certs(struct apply *, const json_t *list, struct err *);
 
 #endif

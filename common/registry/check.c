@@ -8,6 +8,7 @@
 #include "common/registry/operators.h"
 #include "common/registry/roles.h"
 #include "common/registry/settings.h"
+#include "common/registry/site_certs.h"
 #include "common/registry/sites.h"
 #include "common/registry/tokens.h"
 
@@ -72,6 +73,7 @@ static int read_nodes(struct registry *, struct err *);
 static int read_operators(struct registry *, struct err *);
 static int read_tokens(struct registry *, struct err *);
 static int read_sites(struct registry *, struct err *);
+static int read_site_certs(struct registry *, struct err *);
 
 static int (*const readers[])(struct registry *, struct err *) = {
 	read_settings,
@@ -80,6 +82,7 @@ static int (*const readers[])(struct registry *, struct err *) = {
 	read_operators,
 	read_tokens,
 	read_sites,
+	read_site_certs,
 };
 
 int
@@ -212,4 +215,18 @@ static int
 read_sites(struct registry *r, struct err *e)
 {
 	return sites_each(r, pass_site, NULL, e);
+}
+
+static int
+pass_site_cert(const struct site_cert *x, void *arg)
+{
+	(void)x;
+	(void)arg;
+	return 0;
+}
+
+static int
+read_site_certs(struct registry *r, struct err *e)
+{
+	return site_certs_each(r, NULL, pass_site_cert, NULL, e);
 }

@@ -26,6 +26,7 @@ static int put_role(const struct role *, void *output);
 static int put_node(const struct node *, void *output);
 static int put_operator(const struct operator_row *, void *output);
 static int put_site(const struct site *, void *output);
+static int put_site_cert(const struct site_cert *, void *output);
 
 int
 registry_export(struct registry *r, FILE *f, struct err *e)
@@ -63,6 +64,10 @@ export_all(struct registry *r, struct output *out, struct err *e)
 	fputs("],\n", out->f);
 	begin_list(out, "sites");
 	if (sites_each(r, put_site, out, e) == -1)
+		return -1;
+	fputs("],\n", out->f);
+	begin_list(out, "site_certs");
+	if (site_certs_each(r, NULL, put_site_cert, out, e) == -1)
 		return -1;
 	fputs("]}\n", out->f);
 	return 0;
@@ -131,4 +136,10 @@ static int
 put_site(const struct site *s, void *output)
 {
 	return put_record(output, record_from_site(s, RECORD_EXPORT));
+}
+
+static int
+put_site_cert(const struct site_cert *c, void *output)
+{
+	return put_record(output, record_from_site_cert(c, RECORD_EXPORT));
 }

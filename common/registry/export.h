@@ -4,7 +4,7 @@
  *
  * The text is canonical (sorted, one object a line), so that two exports of
  * equal registries are equal.  Members: "format", "cluster", "settings",
- * "roles", "nodes", "operators", "sites".
+ * "roles", "nodes", "operators", "sites", "site_certs".
  */
 #ifndef MUSTER_EXPORT_H
 #define MUSTER_EXPORT_H
@@ -22,7 +22,8 @@ int registry_export(struct registry *, FILE *, struct err *);
  * Makes the registry match: all or nothing, one change.  A member that is
  * missing leaves its kind alone; in one that is there, objects that are not
  * listed are removed.  Keys and certificates are never taken from the text: a
- * new node has no agent until it enrolls.  Each difference is told as a line
+ * new node has no agent until it enrolls.  Of a site's certificate the text says
+ * which it is; its files must be in custody, or become so.  Each difference is told as a line
  * ("add site a.example", "set node web1 weight 2 (was 1)"); dry_run tells and
  * changes nothing.
  */

@@ -5,7 +5,7 @@
  * File and wire form are the same bytes.  The first line is
  *   muster-roster 1 CLUSTER_UUID REVISION SIGNED_AT_S SIGNATURE_HEX
  * and each later one a JSON object that begins with its kind {"t":"node",
- * in the order cluster, setting, role, node, revoked, operator, site.  The
+ * in the order cluster, setting, role, node, revoked, operator, site, site_cert.  The
  * signature is Ed25519 over "muster-roster-1\n", UUID, REVISION and
  * SIGNED_AT_S in decimal, each followed by a newline, and the BLAKE2b-256 of
  * all that follows the first line.
@@ -20,6 +20,7 @@
 #include "common/registry/operators.h"
 #include "common/registry/roles.h"
 #include "common/registry/settings.h"
+#include "common/registry/site_certs.h"
 #include "common/registry/sites.h"
 
 #define ROSTER_LINE_MAX	   65536
@@ -60,6 +61,8 @@ ssize_t roster_read(struct roster *, size_t offset, void *buf, size_t size,
 int roster_each_node(struct roster *, node_fn *, void *arg, struct err *);
 int roster_each_role(struct roster *, role_fn *, void *arg, struct err *);
 int roster_each_site(struct roster *, site_fn *, void *arg, struct err *);
+int roster_each_site_cert(struct roster *, site_cert_fn *, void *arg,
+    struct err *);
 int roster_each_operator(struct roster *, operator_fn *, void *arg,
     struct err *);
 int roster_each_revoked(struct roster *,

@@ -17,6 +17,7 @@ struct walk {
 		node_fn *node;
 		role_fn *role;
 		site_fn *site;
+		site_cert_fn *site_cert;
 		operator_fn *op;
 		int (*revoked)(uint64_t serial, int64_t not_after_s, void *arg);
 	} fn;
@@ -34,8 +35,8 @@ struct names {
 	const char *list[SUGGEST_AMONG];
 };
 
-static roster_line_fn give_node, give_role, give_site, give_operator,
-    give_revoked, take_setting, match_node;
+static roster_line_fn give_node, give_role, give_site, give_site_cert,
+    give_operator, give_revoked, take_setting, match_node;
 static node_fn collect_name;
 static int no_such_node(struct roster *, const char *name, struct err *);
 
@@ -61,6 +62,15 @@ roster_each_site(struct roster *r, site_fn *fn, void *arg, struct err *e)
 	struct walk w = { .fn.site = fn, .arg = arg };
 
 	return roster_each_line(r, "site", NULL, give_site, &w, e);
+}
+
+int
+roster_each_site_cert(struct roster *r, site_cert_fn *fn, void *arg,
+    struct err *e)
+{
+	struct walk w = { .fn.site_cert = fn, .arg = arg };
+
+	return roster_each_line(r, "site_cert", NULL, give_site_cert, &w, e);
 }
 
 int
@@ -185,6 +195,20 @@ give_site(json_t *o, void *arg, struct err *e)
 		return -1;
 	rv = w->fn.site(&s, w->arg);
 	site_fini(&s);
+	return rv;
+}
+
+static int
+give_site_cert(json_t *o, void *arg, struct err *e)
+{
+	struct walk *w = arg;
+	struct site_cert c;
+	int rv;
+
+	if (record_to_site_cert(o, &c, e) == -1)
+		return -1;
+	rv = w->fn.site_cert(&c, w->arg);
+	site_cert_fini(&c);
 	return rv;
 }
 

@@ -37,6 +37,7 @@ static int put_node(const struct node *, void *body);
 static int put_role(const struct role *, void *body);
 static int put_operator(const struct operator_row *, void *body);
 static int put_site(const struct site *, void *body);
+static int put_site_cert(const struct site_cert *, void *body);
 static int put_revoked(uint64_t serial, int64_t not_after_s, void *body);
 static int put_settings(struct registry *, struct body *, struct err *);
 
@@ -138,7 +139,9 @@ write_body(struct registry *r, struct body *b, int64_t now_s, struct err *e)
 	    certs_revoked(r, now_s, put_revoked, b, e) != 0 ||
 	    operators_each(r, put_operator, b, e) != 0)
 		return -1;
-	return sites_each(r, put_site, b, e);
+	if (sites_each(r, put_site, b, e) != 0)
+		return -1;
+	return site_certs_each(r, NULL, put_site_cert, b, e);
 }
 
 static int
@@ -185,6 +188,12 @@ static int
 put_site(const struct site *s, void *body)
 {
 	return put_record(body, record_from_site(s, RECORD_ROSTER));
+}
+
+static int
+put_site_cert(const struct site_cert *c, void *body)
+{
+	return put_record(body, record_from_site_cert(c, RECORD_ROSTER));
 }
 
 static int

@@ -101,6 +101,15 @@ source_each_site(struct source *s, site_fn *fn, void *arg, struct err *e)
 				     roster_each_site(s->roster, fn, arg, e);
 }
 
+int
+source_each_site_cert(struct source *s, site_cert_fn *fn, void *arg,
+    struct err *e)
+{
+	return s->registry != NULL ?
+	    site_certs_each(s->registry, NULL, fn, arg, e) :
+	    roster_each_site_cert(s->roster, fn, arg, e);
+}
+
 /* Once: a master whose registry is away does not fall back to the roster,
  * which may be older than what is in force. */
 static int

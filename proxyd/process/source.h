@@ -12,6 +12,7 @@
 #include "common/registry/nodes.h"
 #include "common/registry/roles.h"
 #include "common/registry/settings.h"
+#include "common/registry/site_certs.h"
 #include "common/registry/sites.h"
 
 struct source;
@@ -32,5 +33,7 @@ int source_settings(struct source *, struct settings *, struct err *);
 int source_each_role(struct source *, role_fn *, void *arg, struct err *);
 int source_each_node(struct source *, node_fn *, void *arg, struct err *);
 int source_each_site(struct source *, site_fn *, void *arg, struct err *);
+int source_each_site_cert(struct source *, site_cert_fn *, void *arg,
+    struct err *);
 
 #endif
