@@ -16,7 +16,7 @@
 #define GIB    (1024 * MIB)
 
 static int check_listen(const char *, struct err *);
-static int check_cidr(const char *, struct err *);
+static int check_peer(const char *, struct err *);
 static int check_path(const char *, struct err *);
 static int check_site(const char *, struct err *);
 
@@ -47,8 +47,14 @@ static const struct option settings_rows[] = {
 	    "127.0.0.1:7480", "where /metrics and /status.json are served",
 	    .check = check_listen, .word = "off"),
 	ROW(LIST, "ranges", trusted, "proxy.trusted", 1, 128, "none",
-	    "peers whose X-Forwarded-* and X-Request-Id are believed",
-	    .check = check_cidr, .word = "none"),
+	    "peers whose X-Forwarded-* and X-Request-Id are believed; unix: "
+	    "those of Unix sockets",
+	    .check = check_peer, .word = "none"),
+	ROW(LIST, "ranges", proxy_protocol, "proxy.proxy_protocol", 1, 128,
+	    "none",
+	    "peers that begin with a PROXY header, and must; unix: those of "
+	    "Unix sockets",
+	    .check = check_peer, .word = "none"),
 	ROW(TEXT, "file", access_log, "proxy.access_log", 0, 0, "off",
 	    "the access log's file; SIGUSR1 reopens it", .check = check_path,
 	    .word = "off"),
@@ -199,10 +205,12 @@ check_listen(const char *text, struct err *e)
 }
 
 static int
-check_cidr(const char *text, struct err *e)
+check_peer(const char *text, struct err *e)
 {
 	struct cidr c;
 
+	if (strcmp(text, SETTING_PEER_UNIX) == 0)
+		return 0;
 	return cidr_parse(text, &c, e);
 }
 

@@ -12,6 +12,8 @@
 #define SETTING_LIST_MAX 2048
 #define SETTING_PATH_MAX 512
 
+#define SETTING_PEER_UNIX "unix" /* in a list of ranges: any local peer */
+
 enum access_log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON };
 
 /* Times in ms, sizes in bytes; text "" stands for off, none. */
@@ -23,7 +25,7 @@ struct settings {
 	int64_t workers; /* 0: one a core */
 	char http_listen[SETTING_LIST_MAX];
 	char status_listen[SETTING_LIST_MAX];
-	char trusted[SETTING_LIST_MAX];
+	char trusted[SETTING_LIST_MAX], proxy_protocol[SETTING_LIST_MAX];
 	char access_log[SETTING_PATH_MAX];
 	int64_t access_log_format; /* enum access_log_format */
 	char default_site[HOST_MAX_LEN + 1];

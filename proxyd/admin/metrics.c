@@ -40,6 +40,9 @@ static const struct metric worker_metrics[] = {
 	{ "muster_worker_cpu_seconds_total", "counter", "CPU time.", "cpu_s", 1 },
 	{ "muster_worker_resident_bytes", "gauge", "Resident memory.", "rss_kb", 1024 },
 };
+static const struct metric reason_metrics[] = {
+	{ "muster_reasons_total", "counter", "What refused, failed or delayed requests and connections.", "total", 1 },
+};
 static const struct metric site_metrics[] = {
 	{ "muster_site_requests_total", "counter", "Requests for a site.", "requests", 1 },
 	{ "muster_site_received_bytes_total", "counter", "Bytes from its clients.", "bytes_in", 1 },
@@ -61,13 +64,15 @@ metrics_write(const struct report *r, struct evbuffer *out, struct err *e)
 {
 	static const char *const node_labels[] = { "node", "role", NULL };
 	static const char *const worker_labels[] = { "pid", NULL };
+	static const char *const reason_labels[] = { "reason", NULL };
 	static const char *const site_labels[] = { "site", "owner", NULL };
 	json_t *nodes = report_nodes(r), *workers = report_workers(r);
-	json_t *rest = NULL;
+	json_t *reasons = report_reasons(r), *rest = NULL;
 	json_t *sites = report_sites(r, METRICS_SITES, false, &rest);
 	int rv = 0;
 
-	if (nodes == NULL || workers == NULL || rest == NULL) {
+	if (nodes == NULL || workers == NULL || reasons == NULL ||
+	    rest == NULL) {
 		rv = err_set(e, ERR_LOCAL, "out of memory for metrics");
 		goto out;
 	}
@@ -80,11 +85,14 @@ metrics_write(const struct report *r, struct evbuffer *out, struct err *e)
 	    node_labels);
 	write_group(out, worker_metrics, nitems(worker_metrics), workers,
 	    worker_labels);
+	write_group(out, reason_metrics, nitems(reason_metrics), reasons,
+	    reason_labels);
 	write_group(out, site_metrics, nitems(site_metrics), sites,
 	    site_labels);
 out:
 	json_decref(nodes);
 	json_decref(workers);
+	json_decref(reasons);
 	json_decref(sites);
 	json_decref(rest);
 	return rv;

@@ -69,6 +69,26 @@ report_workers(const struct report *r)
 }
 
 json_t *
+report_reasons(const struct report *r)
+{
+	uint32_t n = atomic_load(&r->board->head->used_slots);
+	json_t *out = json_array();
+
+	for (int why = WHY_NONE + 1; why < WHY_N; why++) {
+		uint64_t total = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			total += atomic_load(&sb_worker(r->board, i)->why[why]);
+		if (total > 0)
+			json_array_append_new(out,
+			    json_pack("{s:s s:I}", "reason",
+				why_word((enum why)why), "total",
+				(json_int_t)total));
+	}
+	return out;
+}
+
+json_t *
 report_sites(const struct report *r, size_t top, bool owners, json_t **rest)
 {
 	size_t n = r->snapshot->head->n_sites;

@@ -34,6 +34,8 @@ int64_t report_revision(const struct report *);
 /* Arrays of objects, the caller's; NULL: out of memory. */
 json_t *report_nodes(const struct report *);
 json_t *report_workers(const struct report *);
+/* How often each reason of why.h was one, in all workers. */
+json_t *report_reasons(const struct report *);
 /* The `top` sites (0: all) with most requests, or likewise their owners; and
  * the sum over all others, which has no name, in *rest unless that is NULL. */
 json_t *report_sites(const struct report *, size_t top, bool owners,

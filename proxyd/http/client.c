@@ -7,6 +7,7 @@
 
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/proxied.h"
 #include "proxyd/http/tunnel.h"
 
 #define LINGER_BYTES  (256U << 10)
@@ -14,6 +15,7 @@
 #define DRAIN_IDLE_MS 3000 /* whoever just got an answer may ask again */
 
 static void client_ready(int fd, short what, void *);
+static void begin(struct client *);
 static bool read_head(struct client *);
 static void linger(struct client *);
 
@@ -50,13 +52,25 @@ client_new(struct engine *e, int fd, const struct addr *peer, bool secure)
 	c->e = e;
 	c->peer = *peer;
 	c->secure = secure;
-	c->since_ms = e->now_ms;
-	c->state = CLIENT_READING;
+	if (proxied_expected(e, peer)) {
+		c->state = CLIENT_PROXIED;
+		c->since_ms = e->now_ms;
+	} else {
+		begin(c);
+	}
 	c->index = e->n_clients;
 	e->clients[e->n_clients++] = c;
 	atomic_store_explicit(&e->row->clients, e->n_clients,
 	    memory_order_relaxed);
 	engine_count(&e->row->accepted);
+}
+
+/* From here on its peer is known for good, and speaks for itself. */
+static void
+begin(struct client *c)
+{
+	c->state = CLIENT_READING;
+	c->since_ms = c->e->now_ms;
 }
 
 void
@@ -68,6 +82,8 @@ client_close(struct client *c)
 		return;
 	c->state = CLIENT_DEAD;
 	buf_give(&e->bufs, &c->in);
+	free(c->proxied);
+	c->proxied = NULL;
 	sock_close(&c->s);
 	e->clients[c->index] = e->clients[--e->n_clients];
 	e->clients[c->index]->index = c->index;
@@ -96,6 +112,11 @@ client_run(struct client *c)
 {
 	for (int turn = 0;;) {
 		switch (c->state) {
+		case CLIENT_PROXIED:
+			if (!proxied_read(c))
+				return;
+			begin(c);
+			break;
 		case CLIENT_READING:
 			if (turn++ == TURN_REQUESTS) {
 				sock_again(&c->s);
@@ -305,6 +326,10 @@ client_sweep(struct client *c)
 	int64_t age = c->e->now_ms - c->since_ms;
 
 	switch (c->state) {
+	case CLIENT_PROXIED:
+		if (age >= s->header_ms)
+			proxied_refuse(c);
+		break;
 	case CLIENT_READING:
 		if (c->x != NULL) {
 			if (age >= s->header_ms) {

@@ -14,9 +14,11 @@
 
 struct engine;
 struct exchange;
+struct proxied;
 struct tunnel;
 
 enum client_state {
+	CLIENT_PROXIED, /* it is to be told who it is: see proxied.h */
 	CLIENT_READING, /* idle, or part of a head is there */
 	CLIENT_BUSY,	/* an exchange is under way */
 	CLIENT_TUNNEL,	/* no HTTP any more */
@@ -27,16 +29,17 @@ enum client_state {
 struct client {
 	struct sock s;
 	struct engine *e;
-	struct client *next;   /* among the dead or free */
-	struct exchange *x;    /* NULL: not one byte of a request yet */
-	struct tunnel *tunnel; /* while CLIENT_TUNNEL */
-	struct buf *in;	       /* what was read; NULL: nothing */
-	int64_t since_ms;      /* of this state; of a head's first byte */
-	uint32_t index;	       /* in engine.clients */
+	struct client *next;	 /* among the dead or free */
+	struct exchange *x;	 /* NULL: not one byte of a request yet */
+	struct tunnel *tunnel;	 /* while CLIENT_TUNNEL */
+	struct proxied *proxied; /* or NULL */
+	struct buf *in;		 /* what was read; NULL: nothing */
+	int64_t since_ms;	 /* of this state; of a head's first byte */
+	uint32_t index;		 /* in engine.clients */
 	uint32_t n_requests;
 	uint32_t lingered; /* bytes dropped */
 	uint8_t state;	   /* enum client_state */
-	bool secure;	   /* it speaks TLS to us */
+	bool secure;	   /* it speaks TLS, to us or whoever passes it on */
 	struct addr peer;
 	char ip[ADDR_TEXT_MAX];
 };

@@ -79,6 +79,9 @@ struct engine {
 	void (*idle_cb)(void *);
 	void *idle_arg;
 
+	uint32_t n_refused;  /* for their PROXY header, not yet in the log */
+	int64_t complain_ms; /* not before then again */
+
 	int64_t date_s;
 	char date[32];
 	char scratch[FORWARD_MAX]; /* the head being put together */

@@ -6,6 +6,7 @@
 
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/proxied.h"
 #include "proxyd/http/reply.h"
 #include "proxyd/static/serve.h"
 
@@ -15,6 +16,7 @@ static enum why find_site(struct exchange *);
 static enum why check_site(struct exchange *);
 static enum why max_forwards(const struct exchange *);
 static void find_client(struct exchange *);
+static bool take_id(struct exchange *);
 
 void
 exchange_route(struct exchange *x)
@@ -99,29 +101,48 @@ find_client(struct exchange *x)
 {
 	static const char digits[] = "0123456789abcdef";
 	const struct fields *fs = &x->req.fields;
-	const char *base = exchange_base(x);
-	const struct field *f;
 	uint64_t r[2];
 
-	if (x->snap->head->n_trusted > 0)
-		x->trusted = snapshot_trusts(x->snap, &x->client->peer);
+	x->trusted = snapshot_trusts(x->snap, &x->client->peer);
 	if (x->trusted) {
-		x->client_ip = forward_client_ip(&x->req, base, x->snap,
-		    x->client->ip, true, x->ip_text, sizeof(x->ip_text));
+		x->client_ip =
+		    forward_client_ip(&x->req, exchange_base(x), x->snap,
+			x->client->ip, true, x->ip_text, sizeof(x->ip_text));
 		x->tell_why = fields_have(fs, FIELD_X_MUSTER_WHY);
-		f = fields_find(fs, FIELD_X_REQUEST_ID, NULL);
-		if (f != NULL && f->value_len <= REQUEST_ID_MAX &&
-		    field_is_token(base + f->value, f->value_len)) {
-			memcpy(x->request_id, base + f->value, f->value_len);
-			x->id_len = f->value_len;
-			return;
-		}
 	}
+	if (take_id(x))
+		return;
 	r[0] = engine_random(x->e);
 	r[1] = engine_random(x->e);
 	for (unsigned i = 0; i < REQUEST_ID_LEN; i++)
 		x->request_id[i] = digits[r[i / 16] >> i % 16 * 4 & 15];
 	x->id_len = REQUEST_ID_LEN;
+}
+
+static bool
+set_id(struct exchange *x, const char *text, size_t len)
+{
+	if (len > REQUEST_ID_MAX || !field_is_token(text, len))
+		return false;
+	memcpy(x->request_id, text, len);
+	x->id_len = (uint32_t)len;
+	return true;
+}
+
+/* One that a trusted peer gave it; or a balancer to the connection, whose
+ * first request it is. */
+static bool
+take_id(struct exchange *x)
+{
+	const struct proxied *p = x->client->proxied;
+	const struct field *f = NULL;
+
+	if (x->trusted)
+		f = fields_find(&x->req.fields, FIELD_X_REQUEST_ID, NULL);
+	if (f != NULL)
+		return set_id(x, exchange_base(x) + f->value, f->value_len);
+	return p != NULL && x->client->n_requests == 1 &&
+	    set_id(x, p->text, p->id_len);
 }
 
 /* --- our own answers */

@@ -291,7 +291,7 @@ send_request(struct exchange *x)
 		.base = exchange_base(x),
 		.peer_ip = x->client->ip,
 		.client_ip = x->client_ip,
-		.proto = "http",
+		.proto = x->client->secure ? "https" : "http",
 		.host = snapshot_text(x->snap, x->site->name),
 		.via = snapshot_text(x->snap, x->snap->head->settings.via),
 		.id = x->request_id,

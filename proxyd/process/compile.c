@@ -34,6 +34,7 @@ struct compile {
 };
 
 static int add_settings(struct compile *);
+static int add_peers(struct compile *, enum plan_peers, const char *list);
 static role_fn add_role;
 static node_fn add_node;
 static site_fn add_site;
@@ -90,9 +91,7 @@ static int
 add_settings(struct compile *c)
 {
 	const struct settings *s = c->settings;
-	char item[64];
 	struct snap_settings out;
-	struct cidr cidr;
 
 	plan_default_settings(&out);
 	out.header_ms = (uint32_t)s->header_timeout_ms;
@@ -122,16 +121,29 @@ add_settings(struct compile *c)
 						  SNAP_LOG_COMBINED;
 	if (plan_settings(c->plan, &out, "muster", c->e) == -1)
 		return -1;
-	for (const char *p = s->trusted; *p != '\0';) {
+	if (add_peers(c, PLAN_TRUSTED, s->trusted) == -1)
+		return -1;
+	return add_peers(c, PLAN_SENDERS, s->proxy_protocol);
+}
+
+static int
+add_peers(struct compile *c, enum plan_peers kind, const char *list)
+{
+	char item[64];
+	struct cidr cidr;
+
+	for (const char *p = list; *p != '\0';) {
 		size_t len = strcspn(p, " ");
+		bool local;
 
 		if (len >= sizeof(item))
 			return err_set(c->e, ERR_CORRUPT,
-			    "proxy.trusted has an item that is too long");
+			    "an address range is too long: %.80s", p);
 		memcpy(item, p, len);
 		item[len] = '\0';
-		if (cidr_parse(item, &cidr, c->e) == -1 ||
-		    plan_trust(c->plan, &cidr, c->e) == -1)
+		local = strcmp(item, SETTING_PEER_UNIX) == 0;
+		if ((!local && cidr_parse(item, &cidr, c->e) == -1) ||
+		    plan_peer(c->plan, kind, local ? NULL : &cidr, c->e) == -1)
 			return -1;
 		p += len + (p[len] == ' ');
 	}

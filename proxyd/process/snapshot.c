@@ -133,14 +133,15 @@ snapshot_text(const struct snapshot *s, struct snap_text t)
 }
 
 bool
-snapshot_trusts(const struct snapshot *s, const struct addr *peer)
+snapshot_is_peer(const struct snapshot *s, const struct snap_peers *peers,
+    const struct addr *peer)
 {
-	const struct cidr *trusted = at(s, s->head->trusted_off);
+	const struct cidr *ranges = at(s, peers->off);
 
 	if (peer->u.sa.sa_family == AF_UNIX)
-		return false;
-	for (uint32_t i = 0; i < s->head->n_trusted; i++)
-		if (cidr_contains(&trusted[i], peer))
+		return peers->local != 0;
+	for (uint32_t i = 0; i < peers->n; i++)
+		if (cidr_contains(&ranges[i], peer))
 			return true;
 	return false;
 }
@@ -181,7 +182,8 @@ check_head(const struct snap_head *h, size_t size, struct err *e)
 		sizeof(struct snap_site)) ||
 	    !table_fits(h, h->hosts_off, h->n_hosts,
 		sizeof(struct snap_host)) ||
-	    !table_fits(h, h->trusted_off, h->n_trusted, sizeof(struct cidr)) ||
+	    !table_fits(h, h->trusted.off, h->trusted.n, sizeof(struct cidr)) ||
+	    !table_fits(h, h->senders.off, h->senders.n, sizeof(struct cidr)) ||
 	    h->n_hosts == 0 || (h->n_hosts & (h->n_hosts - 1)) != 0)
 		return err_set(e, ERR_CORRUPT,
 		    "a snapshot's tables do not fit its size");

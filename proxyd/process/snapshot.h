@@ -134,6 +134,12 @@ struct snap_settings {
 	struct snap_text via; /* our name in Via */
 };
 
+/* Peers by address: ranges, and those of Unix sockets. */
+struct snap_peers {
+	uint32_t off, n; /* struct cidr */
+	uint32_t local;	 /* bool: of Unix sockets */
+};
+
 /* A slot of the host table: open addressing, by snapshot_hash(). */
 struct snap_host {
 	uint64_t hash;
@@ -153,8 +159,9 @@ struct snap_head {
 	uint32_t roles_off, n_roles;
 	uint32_t nodes_off, n_nodes;
 	uint32_t sites_off, n_sites;
-	uint32_t hosts_off, n_hosts;	 /* slots, a power of two */
-	uint32_t trusted_off, n_trusted; /* struct cidr */
+	uint32_t hosts_off, n_hosts; /* slots, a power of two */
+	struct snap_peers trusted;   /* see snapshot_trusts() */
+	struct snap_peers senders;   /* of a PROXY header */
 };
 
 /* One process's handle.  References are that process's, without a lock. */
@@ -202,7 +209,21 @@ snapshot_hash(uint64_t hash, char c)
 }
 #define SNAP_HASH_START 0xcbf29ce484222325
 
+static inline bool
+snapshot_has_peers(const struct snap_peers *peers)
+{
+	return peers->n > 0 || peers->local != 0;
+}
+
+bool snapshot_is_peer(const struct snapshot *, const struct snap_peers *,
+    const struct addr *);
+
 /* Whether a peer's word on X-Forwarded-* and X-Request-Id is believed. */
-bool snapshot_trusts(const struct snapshot *, const struct addr *);
+static inline bool
+snapshot_trusts(const struct snapshot *s, const struct addr *peer)
+{
+	return snapshot_has_peers(&s->head->trusted) &&
+	    snapshot_is_peer(s, &s->head->trusted, peer);
+}
 
 #endif

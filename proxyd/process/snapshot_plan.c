@@ -24,7 +24,8 @@ struct rows {
 
 struct snapshot_plan {
 	struct snap_head head;
-	struct rows roles, nodes, node_roles, sites, hosts, trusted, text;
+	struct rows roles, nodes, node_roles, sites, hosts, text;
+	struct rows peers[PLAN_PEERS]; /* by enum plan_peers */
 };
 
 struct layout {
@@ -32,6 +33,7 @@ struct layout {
 	uint32_t size, text;
 };
 
+static struct snap_peers *peers_of(struct snap_head *, enum plan_peers);
 static int add(struct rows *, const void *row, size_t n, struct err *);
 static int add_text(struct snapshot_plan *, const char *, struct snap_text *,
     struct err *);
@@ -53,7 +55,8 @@ plan_new(int64_t revision, struct err *e)
 	p->node_roles.row = sizeof(uint32_t);
 	p->sites.row = sizeof(struct snap_site);
 	p->hosts.row = sizeof(struct snap_host);
-	p->trusted.row = sizeof(struct cidr);
+	for (size_t i = 0; i < PLAN_PEERS; i++)
+		p->peers[i].row = sizeof(struct cidr);
 	p->text.row = 1;
 	p->head.version = SNAP_VERSION;
 	p->head.revision = revision;
@@ -77,7 +80,8 @@ plan_free(struct snapshot_plan *p)
 	free(p->node_roles.data);
 	free(p->sites.data);
 	free(p->hosts.data);
-	free(p->trusted.data);
+	for (size_t i = 0; i < PLAN_PEERS; i++)
+		free(p->peers[i].data);
 	free(p->text.data);
 	free(p);
 }
@@ -127,9 +131,13 @@ plan_settings(struct snapshot_plan *p, const struct snap_settings *s,
 }
 
 int
-plan_trust(struct snapshot_plan *p, const struct cidr *c, struct err *e)
+plan_peer(struct snapshot_plan *p, enum plan_peers kind, const struct cidr *c,
+    struct err *e)
 {
-	return add(&p->trusted, c, 1, e);
+	if (c != NULL)
+		return add(&p->peers[kind], c, 1, e);
+	peers_of(&p->head, kind)->local = 1;
+	return 0;
 }
 
 int
@@ -222,6 +230,12 @@ plan_write(struct snapshot_plan *p, int *fd, struct err *e)
 	return rv;
 }
 
+static struct snap_peers *
+peers_of(struct snap_head *h, enum plan_peers kind)
+{
+	return kind == PLAN_TRUSTED ? &h->trusted : &h->senders;
+}
+
 static int
 add(struct rows *rows, const void *row, size_t n, struct err *e)
 {
@@ -277,14 +291,18 @@ lay_out(struct snapshot_plan *p, struct layout *l, struct err *e)
 	h->n_roles = (uint32_t)p->roles.n;
 	h->n_nodes = (uint32_t)p->nodes.n;
 	h->n_sites = (uint32_t)p->sites.n;
-	h->n_trusted = (uint32_t)p->trusted.n;
 	h->n_hosts = 16;
 	while (h->n_hosts < p->hosts.n * 2)
 		h->n_hosts *= 2;
 	h->roles_off = place(&size, h->n_roles, p->roles.row);
 	h->nodes_off = place(&size, h->n_nodes, p->nodes.row);
 	h->sites_off = place(&size, h->n_sites, p->sites.row);
-	h->trusted_off = place(&size, h->n_trusted, p->trusted.row);
+	for (int i = 0; i < PLAN_PEERS; i++) {
+		struct snap_peers *to = peers_of(h, (enum plan_peers)i);
+
+		to->n = (uint32_t)p->peers[i].n;
+		to->off = place(&size, to->n, p->peers[i].row);
+	}
 	h->hosts_off = place(&size, h->n_hosts, p->hosts.row);
 	l->text = place(&size, p->text.n, 1);
 	if (size > UINT32_MAX)
@@ -369,9 +387,10 @@ fill(struct snapshot_plan *p, struct layout *l)
 		move_text(l, &sites[i].cache_control);
 		move_text(l, &sites[i].charset);
 	}
-	if (p->trusted.n > 0)
-		memcpy(l->image + h->trusted_off, p->trusted.data,
-		    p->trusted.n * p->trusted.row);
+	for (int i = 0; i < PLAN_PEERS; i++)
+		if (p->peers[i].n > 0)
+			memcpy(l->image + peers_of(h, (enum plan_peers)i)->off,
+			    p->peers[i].data, p->peers[i].n * p->peers[i].row);
 	if (p->text.n > 0)
 		memcpy(l->image + l->text, p->text.data, p->text.n);
 }

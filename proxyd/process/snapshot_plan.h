@@ -38,7 +38,12 @@ void plan_default_settings(struct snap_settings *);
 /* Without it: the defaults, "muster". */
 int plan_settings(struct snapshot_plan *, const struct snap_settings *,
     const char *via, struct err *);
-int plan_trust(struct snapshot_plan *, const struct cidr *, struct err *);
+
+enum plan_peers { PLAN_TRUSTED, PLAN_SENDERS, PLAN_PEERS };
+
+/* Adds a range to one of these; NULL: the peers of Unix sockets. */
+int plan_peer(struct snapshot_plan *, enum plan_peers, const struct cidr *,
+    struct err *);
 
 /* A text that several records share, for their field. */
 int plan_text(struct snapshot_plan *, const char *, struct snap_text *,

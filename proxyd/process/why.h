@@ -32,6 +32,7 @@
 	X(CODING_UNKNOWN, 501, "coding_unknown")     \
 	X(HTTP_VERSION, 505, "http_version")         \
 	X(LOOP, 508, "loop")                         \
+	X(PROXY_HEADER, 0, "bad_proxy_header")       \
 	X(CLIENT_GONE, 0, "client_gone")             \
 	X(CLIENT_STALLED, 0, "client_stalled")       \
 	X(TUNNEL_IDLE, 0, "tunnel_idle")             \

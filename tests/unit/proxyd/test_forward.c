@@ -244,7 +244,7 @@ clients(void **state)
 
 	(void)state;
 	assert_int_equal(cidr_parse("10.0.0.0/8", &c, &e), 0);
-	assert_int_equal(plan_trust(p, &c, &e), 0);
+	assert_int_equal(plan_peer(p, PLAN_TRUSTED, &c, &e), 0);
 	assert_int_equal(plan_write(p, &fd, &e), 0);
 	plan_free(p);
 	snap = snapshot_map(fd, &e);

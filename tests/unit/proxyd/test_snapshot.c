@@ -156,7 +156,7 @@ roles_have_their_nodes(void **state)
 		assert_int_equal(plan_node(p, r[i % 2], &n, &e), 0);
 	}
 	assert_int_equal(cidr_parse("127.0.0.0/8", &c, &e), 0);
-	assert_int_equal(plan_trust(p, &c, &e), 0);
+	assert_int_equal(plan_peer(p, PLAN_TRUSTED, &c, &e), 0);
 	s = written(p);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct snap_role *found = snapshot_role(s, r[i]);

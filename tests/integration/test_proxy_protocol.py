@@ -1,0 +1,204 @@
+"""The PROXY protocol, both ways: other balancers before us, nodes that want
+to know whose connection they have; cases J1 to J3."""
+
+import json
+import socket
+
+import pytest
+
+import muster
+import proxy as px
+import proxy_header as ph
+from muster import wait_for
+
+G = b"GET /%s HTTP/1.1\r\nHost: a\r\n"
+ONE = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+SENDER = "127.0.0.1"  # where connections to any loopback address come from
+
+
+def behind_balancer(tmp, **settings):
+    tmp.chmod(0o755)
+    log = tmp / "access.log"
+    p = px.Proxy(tmp, settings={
+        "proxy.proxy_protocol": f"{SENDER} unix",
+        "proxy.access_log": log, "proxy.access_log_format": "json",
+        "proxy.trusted": "10.0.0.0/8", "proxy.header_timeout": "1s",
+        **settings})
+    p.log = log
+    p.daemon.expect_log("no right PROXY header")
+    return p
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory):
+    p = behind_balancer(tmp_path_factory.mktemp("pp"))
+    yield p
+    wrong = p.close()
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+@pytest.fixture
+def proxy(front):
+    front.reset()
+    return front
+
+
+def seen(proxy, *pieces):
+    """The head of the one request that reached the node."""
+    got, how = proxy.talk(*pieces)
+    assert px.statuses(got) == [200] and how == "fin", got
+    (head, _), = proxy.origin.requests
+    proxy.reset()
+    return head
+
+
+def client_of(head):
+    (ip,), (real,) = (px.field(head, n) for n in
+                      (b"X-Forwarded-For", b"X-Real-IP"))
+    assert ip == real
+    return ip.decode()
+
+
+# ---- headers that come in ----------------------------------------------------
+
+@pytest.mark.parametrize("header,source", [
+    (ph.v1(), "1.2.3.4"),
+    (ph.v1("2001:db8::7", to="::1"), "2001:db8::7"),
+    (ph.v1("::ffff:1.2.3.4", to="::1"), "1.2.3.4"),
+    (b"PROXY UNKNOWN\r\n", SENDER),
+    (b"PROXY UNKNOWN ffff::1 what ever\r\n", SENDER),
+    (ph.v2(), "1.2.3.4"),
+    (ph.v2("2001:db8::7", to="::1"), "2001:db8::7"),
+    (ph.v2(tlvs=ph.tlv(0xee, b"unknown") + ph.tlv(ph.NOOP, b"")), "1.2.3.4"),
+    (ph.v2(command=0x20), SENDER),
+    (ph.v2(None), SENDER),
+    (ph.v2_raw(0x21, 0x31, bytes(216)), SENDER),
+    (ph.v2_raw(0x21, 0x12, ph.v2()[16:]), "1.2.3.4"),
+], ids=lambda v: v[:24] if isinstance(v, str) else None)
+def test_J1_J3_the_client_is_who_the_header_names(proxy, header, source):
+    assert client_of(seen(proxy, header, ONE)) == source
+    assert client_of(seen(proxy, header + ONE)) == source
+
+
+def test_the_log_names_it_too(proxy):
+    seen(proxy, ph.v1("9.9.9.9"), ONE)
+    wait_for(lambda: '"9.9.9.9"' in proxy.log.read_text(), what="the log")
+    lines = [json.loads(x) for x in proxy.log.read_text().splitlines()]
+    assert any(line["client"] == "9.9.9.9" for line in lines)
+
+
+@pytest.mark.parametrize("header", [ph.v1("8.8.8.8"), ph.v2("8.8.8.8")],
+                         ids=["v1", "v2"])
+def test_it_may_come_byte_by_byte(proxy, header):
+    assert client_of(seen(proxy, *[bytes([b]) for b in header + ONE])) \
+        == "8.8.8.8"
+
+
+def test_it_counts_for_every_request_of_the_connection(proxy):
+    got, _ = proxy.talk(ph.v2("8.8.8.8") + G % b"1" + b"\r\n" + ONE)
+    assert px.statuses(got) == [200, 200]
+    assert [client_of(h) for h, _ in proxy.origin.requests] == ["8.8.8.8"] * 2
+
+
+BROKEN = {
+    "none": ONE,
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "lower case": b"proxy TCP4 1.2.3.4 5.6.7.8 1 80\r\n",
+    "bad family": b"PROXY TCP5 1.2.3.4 5.6.7.8 1 80\r\n",
+    "lone LF": b"PROXY TCP4 1.2.3.4 5.6.7.8 1 80\n" + ONE,
+    "port": b"PROXY TCP4 1.2.3.4 5.6.7.8 1 65536\r\n" + ONE,
+    "no CRLF in 107 bytes": b"PROXY UNKNOWN " + b"x" * 93,
+    "108 bytes": b"PROXY UNKNOWN " + b"x" * 92 + b"\r\n" + ONE,
+    "v2 signature": ph.v2()[:11] + b"\r" + ph.v2()[12:] + ONE,
+    "v2 version": ph.v2(command=0x31) + ONE,
+    "v2 too short": ph.v2_raw(0x21, 0x11, b"\0" * 11) + ONE,
+    "v2 too long": ph.v2_raw(0x21, 0x11, b"", length=65535),
+    "TLV past the end": ph.v2(tlvs=b"\x04\x00\x05abcd") + ONE,
+    "checksum": ph.v2(tlvs=ph.tlv(ph.CRC32C, b"abcd")) + ONE,
+    "cut": ph.v2()[:20],
+}
+
+
+@pytest.mark.parametrize("sent", BROKEN.values(), ids=BROKEN.keys())
+def test_J2_a_broken_one_ends_it_without_a_word(proxy, sent):
+    got, how = proxy.talk(sent, fin=sent == BROKEN["cut"])
+    assert got == b"" and how in ("fin", "reset")
+    assert proxy.origin.requests == []
+
+
+def test_J1_nobody_else_is_believed(proxy):
+    for header in (ph.v1(), ph.v2()):
+        with socket.create_connection(
+                (proxy.address, proxy.PORT), timeout=muster.PATIENCE_S,
+                source_address=(proxy.cluster.net.address(), 0)) as s:
+            s.sendall(header + ONE)
+            got, _ = px.read_all(s)
+        assert px.statuses(got) == [400]
+    assert proxy.origin.requests == []
+
+
+def test_the_sender_is_not_the_client_when_it_comes_to_trust(proxy):
+    """10/8 is trusted, the sender is not; what counts is who it names."""
+    asked = ONE[:-2] + b"X-Forwarded-For: 7.7.7.7\r\n\r\n"
+    head = seen(proxy, ph.v1("10.1.1.1"), asked)
+    assert px.field(head, b"X-Real-IP") == [b"7.7.7.7"]
+    assert px.field(head, b"X-Forwarded-For") == [b"7.7.7.7, 10.1.1.1"]
+    assert client_of(seen(proxy, ph.v1("11.1.1.1"), asked)) == "11.1.1.1"
+
+
+def test_tls_before_us_is_https(proxy):
+    for tlvs, proto in ((ph.ssl(1), b"https"), (ph.ssl(0), b"http"),
+                        (ph.ssl(7, ph.tlv(ph.SSL_VERSION, b"TLSv1.3")),
+                         b"https"), (b"", b"http")):
+        head = seen(proxy, ph.v2(tlvs=tlvs), ONE)
+        assert px.field(head, b"X-Forwarded-Proto") == [proto]
+
+
+def test_the_connections_id_is_that_of_its_first_request(proxy):
+    got, _ = proxy.talk(
+        ph.v2(tlvs=ph.tlv(ph.UNIQUE_ID, b"from-lb-1")) + G % b"1" + b"\r\n"
+        + ONE)
+    assert px.statuses(got) == [200, 200]
+    first, second = (px.field(h, b"X-Request-Id")[0]
+                     for h, _ in proxy.origin.requests)
+    assert first == b"from-lb-1" and second != first
+    proxy.reset()
+    head = seen(proxy, ph.v2(tlvs=ph.tlv(ph.UNIQUE_ID, b"not a\r\ntoken")),
+                ONE)
+    assert len(px.field(head, b"X-Request-Id")[0]) == 32
+
+
+def test_half_a_header_is_waited_for_so_long_and_no_longer(proxy):
+    """Two thousand at once: each is closed; others are served meanwhile."""
+    silent = []
+    for i in range(2000):
+        s = proxy.connect()
+        s.sendall((ph.v1() if i % 2 else ph.v2())[:5 + i % 8])
+        silent.append(s)
+    assert client_of(seen(proxy, ph.v1("4.4.4.4"), ONE)) == "4.4.4.4"
+    for s in silent:
+        assert px.read_all(s)[0] == b""
+        s.close()
+    assert client_of(seen(proxy, ph.v1("4.4.4.5"), ONE)) == "4.4.4.5"
+
+
+def test_a_check_that_only_connects_is_no_fault(proxy):
+    refused = 'muster_reasons_total{reason="bad_proxy_header"}'
+    before = metric(proxy, refused)
+    for _ in range(10):
+        proxy.connect().close()
+    proxy.talk(b"x")
+    wait_for(lambda: metric(proxy, refused) > before, what="the last one")
+    assert metric(proxy, refused) == before + 1
+
+
+def metric(proxy, name):
+    with socket.create_connection((proxy.address, 7480)) as s:
+        s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
+                  b"Connection: close\r\n\r\n")
+        got, _ = px.read_all(s)
+    for line in got.decode().splitlines():
+        if line.startswith(name):
+            return float(line.rsplit(" ", 1)[1])
+    return 0.0
