@@ -95,6 +95,9 @@ every_changed_byte_and_every_cut_is_found(void **state)
 	(void)state;
 	fill(&c, "exec");
 	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), 0);
+	/* That it was good a moment ago helps no other bytes. */
+	assert_int_equal(cert_verify(bytes, size, authority, NULL, NOW, &c, &e),
+	    0);
 	for (size_t i = 0; i < size; i++) {
 		bytes[i] ^= 1;
 		expect_stranger(bytes, size, NULL);
@@ -104,6 +107,28 @@ every_changed_byte_and_every_cut_is_found(void **state)
 	expect_stranger(bytes, size + 1, NULL);
 	expect_stranger(bytes, CERT_MAX + 1, NULL);
 	expect_stranger(bytes, size, authority);
+}
+
+static void
+good_for_one_authority_is_strange_to_another(void **state)
+{
+	uint8_t bytes[CERT_MAX], other[KEY_SIZE] = { 7 };
+	struct cert c;
+	struct err e;
+	size_t size;
+
+	(void)state;
+	fill(&c, "exec");
+	assert_int_equal(cert_sign(&c, authority_secret, bytes, &size, &e), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(cert_verify(bytes, size, authority, NULL, NOW,
+				     &c, &e),
+		    0);
+		assert_int_equal(cert_verify(bytes, size, other, NULL, NOW, &c,
+				     &e),
+		    -1);
+		assert_int_equal(e.code, ERR_STRANGER);
+	}
 }
 
 static void
@@ -303,6 +328,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_signed_is_read_back),
 		cmocka_unit_test(every_changed_byte_and_every_cut_is_found),
+		cmocka_unit_test(good_for_one_authority_is_strange_to_another),
 		cmocka_unit_test(expired_not_yet_and_the_skew_between),
 		cmocka_unit_test(unfit_certificates_are_not_signed),
 		cmocka_unit_test(signed_but_malformed_is_a_broken_protocol),
