@@ -57,6 +57,7 @@ def running_cluster(tmp, n):
         token = cluster.token("--role", "worker_http", "--uses", str(n))
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             list(pool.map(add, range(1, n + 1)))
+        muster.wait_for(lambda: settled(cluster), 300, "the last roster")
         yield cluster
     finally:
         finish(cluster)
