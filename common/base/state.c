@@ -22,6 +22,7 @@ static const char *const state_names[STATE_N_FILES] = {
 	[STATE_ROSTER] = "roster",
 	[STATE_AUDIT_NODE] = "audit-node.log",
 	[STATE_AUDIT_OPERATOR] = "audit-operator.log",
+	[STATE_TLS] = "tls",
 	[STATE_RUN] = "run",
 };
 
