@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "clusterctl/audit_row.h"
 #include "clusterctl/output.h"
 #include "common/audit/audit.h"
 #include "common/base/io.h"
@@ -45,21 +46,27 @@ static const struct {
 	{ "node", STATE_AUDIT_NODE },
 };
 
+struct shown {
+	const char *log;
+	struct table *table;
+};
+
 static int run_audit(struct context *, const void *, int, char **,
     struct err *);
 static bool wanted(const struct audit_opts *, enum state_file);
 static int verify(const char *name, const char *path, struct err *);
-static int show(const char *path, uint64_t last, struct err *);
+static int show(struct shown *, const char *path, uint64_t last, struct err *);
 static int print_event(uint64_t line, const json_t *, void *arg);
+static int put_event(uint64_t line, const json_t *, void *arg);
 
 const struct command cmd_audit = {
 	.name = "audit",
 	.usage = "[--verify] [--node | --operator] [-n N]",
 	.summary = "the orders that were given from here and carried out here",
-	.about = "Both logs of this machine, one JSON object a line; each line "
-		 "holds the hash of the\none before (muster-audit(5)).  Note "
-		 "the head that --verify prints elsewhere, and\nnobody can cut "
-		 "or rewrite the log unseen.\n",
+	.about = "Both logs of this machine; --json prints the events as they "
+		 "are written down, each\nwith the hash of the one before "
+		 "(muster-audit(5)).  Note the head that --verify\nprints "
+		 "elsewhere, and nobody can cut or rewrite the log unseen.\n",
 	.section = SECTION_REGISTRY,
 	.needs = NEEDS_STATE,
 	OPTS_OF(audit_rows, struct audit_opts),
@@ -71,6 +78,7 @@ run_audit(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
 	const struct audit_opts *o = opts;
+	struct shown s = { .table = audit_table() };
 	char path[PATH_MAX];
 	int rv = 0;
 
@@ -80,9 +88,11 @@ run_audit(struct context *cx, const void *opts, int argc, char **argv,
 		if (!wanted(o, logs[i].file))
 			continue;
 		state_path(context_state(cx), logs[i].file, path);
-		rv = o->verify ? verify(logs[i].name, path, e) :
-				 show(path, o->last, e);
+		s.log = logs[i].name;
+		rv = o->verify ? verify(s.log, path, e) :
+				 show(&s, path, o->last, e);
 	}
+	table_end(s.table);
 	return rv;
 }
 
@@ -119,7 +129,7 @@ verify(const char *name, const char *path, struct err *e)
 }
 
 static int
-show(const char *path, uint64_t last, struct err *e)
+show(struct shown *s, const char *path, uint64_t last, struct err *e)
 {
 	struct audit_report r;
 	uint64_t first = 1;
@@ -130,7 +140,8 @@ show(const char *path, uint64_t last, struct err *e)
 		if (r.n_lines > last)
 			first = r.n_lines - last + 1;
 	}
-	return audit_each(path, first, print_event, NULL, e);
+	return audit_each(path, first,
+	    output_is_json() ? print_event : put_event, s, e);
 }
 
 static int
@@ -140,5 +151,15 @@ print_event(uint64_t line, const json_t *event, void *arg)
 	(void)arg;
 	json_dumpf(event, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	putchar('\n');
+	return ferror(stdout) ? 1 : 0;
+}
+
+static int
+put_event(uint64_t line, const json_t *event, void *arg)
+{
+	struct shown *s = arg;
+
+	(void)line;
+	audit_row_put(s->table, s->log, event);
 	return ferror(stdout) ? 1 : 0;
 }

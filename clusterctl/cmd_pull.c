@@ -98,11 +98,8 @@ run(struct context *cx, const void *opts, int argc, char **argv, struct err *e)
 	p.n = (size_t)argc - 1;
 	p.dir = argv[argc - 1];
 	for (size_t i = 0; i < p.n; i++)
-		if (*p.files[i] != '/')
-			return err_set(e, ERR_USAGE,
-			    "FILE is a path on the nodes and begins with '/', "
-			    "unlike %.100s",
-			    p.files[i]);
+		if (copy_check_path("FILE", p.files[i], e) == -1)
+			return -1;
 	if (check_dir(p.dir, e) == -1)
 		return -1;
 	return copy_run(&c, set, &pull_job, e);
@@ -301,6 +298,6 @@ static int
 send_json(struct task *t, json_t *take, struct err *e)
 {
 	if (take == NULL)
-		return err_set(e, ERR_USAGE, "a file name is not UTF-8");
+		return err_set(e, ERR_LOCAL, "out of memory for a request");
 	return channel_send_json(t->channel, REC_REQUEST, take, e);
 }

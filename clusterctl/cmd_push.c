@@ -104,11 +104,8 @@ run(struct context *cx, const void *opts, int argc, char **argv, struct err *e)
 		    "what goes where? usage: clusterctl push %s",
 		    cmd_push.usage);
 	p.dest = argv[argc - 1];
-	if (*p.dest != '/')
-		return err_set(e, ERR_USAGE,
-		    "DEST is a path on the nodes and begins with '/', unlike "
-		    "%.100s",
-		    p.dest);
+	if (copy_check_path("DEST", p.dest, e) == -1)
+		return -1;
 	manifest_init(&p.manifest);
 	for (int i = 0; status == 0 && i < argc - 1; i++)
 		status = manifest_add(&p.manifest, argv[i], e);
@@ -360,6 +357,6 @@ static int
 send_json(struct task *t, json_t *take, struct err *e)
 {
 	if (take == NULL)
-		return err_set(e, ERR_USAGE, "a file name is not UTF-8");
+		return err_set(e, ERR_LOCAL, "out of memory for a request");
 	return channel_send_json(t->channel, REC_REQUEST, take, e);
 }

@@ -2,10 +2,12 @@
 #include "clusterctl/copy.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "clusterctl/order_log.h"
 #include "clusterctl/output.h"
 #include "clusterctl/progress.h"
+#include "clusterctl/utf8.h"
 #include "common/base/io.h"
 #include "common/base/text.h"
 
@@ -47,6 +49,22 @@ copy_target(const struct copy_opts *o, int *argc, char ***argv)
 	--*argc;
 	++*argv;
 	return set;
+}
+
+int
+copy_check_path(const char *what, const char *path, struct err *e)
+{
+	char shown[200];
+
+	if (*path != '/')
+		return err_set(e, ERR_USAGE,
+		    "%s is a path on the nodes and begins with '/', unlike "
+		    "'%.100s'",
+		    what, path);
+	if (text_is_utf8(path, strlen(path)))
+		return 0;
+	utf8_quote(path, shown, sizeof(shown));
+	return err_set(e, ERR_USAGE, "%s %s is not UTF-8", what, shown);
 }
 
 int

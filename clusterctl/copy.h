@@ -42,6 +42,9 @@ int copy_n_leading(const void *opts);
 /* Whether argv begins with the target; moves over it. */
 const char *copy_target(const struct copy_opts *, int *argc, char ***argv);
 
+/* Refuses what is no path on the nodes; what: FILE or DEST. */
+int copy_check_path(const char *what, const char *path, struct err *);
+
 /* Resolves, notes, runs the job (its arg is the struct copy) and says how it
  * went.  The exit status or -1. */
 int copy_run(struct copy *, const char *set, const struct fanout_job *,

@@ -11,10 +11,14 @@
 #include <unistd.h>
 
 #include "clusterctl/output.h"
+#include "clusterctl/utf8.h"
 #include "clusterctl/xalloc.h"
 #include "common/base/io.h"
+#include "common/base/text.h"
 
 static char *name_of(const char *source);
+static int check_name(const char *what, const char *name, const char *source,
+    struct err *);
 static int add_visited(struct manifest *, const char *name, const FTSENT *,
     size_t root_len, struct err *);
 static struct entry *add(struct manifest *, enum entry_type, const char *name,
@@ -70,7 +74,9 @@ manifest_add(struct manifest *m, const char *source, struct err *e)
 	walk =
 	    fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	if (walk == NULL)
-		rv = err_errno(e, ERR_LOCAL, "cannot read %s", source);
+		rv = err_errno(e, ERR_USAGE, "cannot read '%s'", source);
+	if (rv == 0)
+		rv = check_name("its name", name, source, e);
 	while (rv == 0 && (visit = fts_read(walk)) != NULL)
 		rv = add_visited(m, name, visit, strlen(root), e);
 	if (walk != NULL)
@@ -98,10 +104,27 @@ name_of(const char *source)
 	return xstrndup(source + from, end - from);
 }
 
+/* Known before anything is copied. */
+static int
+check_name(const char *what, const char *name, const char *source,
+    struct err *e)
+{
+	char shown[200];
+
+	if (text_is_utf8(name, strlen(name)))
+		return 0;
+	utf8_quote(source, shown, sizeof(shown));
+	return err_set(e, ERR_USAGE, "cannot push %s: %s is not UTF-8", shown,
+	    what);
+}
+
 static int
 add_visited(struct manifest *m, const char *name, const FTSENT *visit,
     size_t root_len, struct err *e)
 {
+	if (check_name("its name", visit->fts_path + root_len, visit->fts_path,
+		e) == -1)
+		return -1;
 	switch (visit->fts_info) {
 	case FTS_D:
 		add(m, ENTRY_DIR, name, visit, root_len);
@@ -182,5 +205,5 @@ add_link(struct manifest *m, const char *name, const FTSENT *visit,
 	if (n == -1)
 		return err_errno(e, ERR_USAGE, "cannot read %s", en->source);
 	en->target = xstrndup(target, (size_t)n);
-	return 0;
+	return check_name("its target", en->target, en->source, e);
 }

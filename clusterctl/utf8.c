@@ -2,6 +2,7 @@
 #include "clusterctl/utf8.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 static size_t decode(const unsigned char *p, size_t n, uint32_t *c);
@@ -33,6 +34,22 @@ utf8_clean(const void *bytes, size_t n, bool harmless, char *out)
 		p += len > 0 ? len : 1;
 	}
 	return (size_t)(o - out);
+}
+
+void
+utf8_quote(const char *name, char *out, size_t size)
+{
+	static const size_t longest = sizeof("\\377'") - 1;
+	char *o = stpcpy(out, "$'");
+
+	for (; *name != '\0' && (size_t)(o - out) + longest < size; name++)
+		if (*name < ' ' || *name > '~' || *name == '\'' ||
+		    *name == '\\')
+			o += snprintf(o, longest, "\\%03o",
+			    (unsigned char)*name);
+		else
+			*o++ = *name;
+	memcpy(o, "'", 2);
 }
 
 size_t

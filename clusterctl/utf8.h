@@ -18,6 +18,10 @@
  */
 size_t utf8_clean(const void *bytes, size_t n, bool harmless, char *out);
 
+/* As $'...', which a shell reads back: for a name that is not UTF-8.  What
+ * does not fit is left out. */
+void utf8_quote(const char *name, char *out, size_t size);
+
 /* How many of n bytes do not end within a character: a place to cut. */
 size_t utf8_whole(const void *bytes, size_t n);
 

@@ -1,7 +1,6 @@
 /* xalloc.c: see xalloc.h. */
 #include "clusterctl/xalloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +30,19 @@ char *
 xstrndup(const char *text, size_t n)
 {
 	return must(strndup(text, n));
+}
+
+FILE *
+xmemopen(char **text, size_t *size)
+{
+	return must(open_memstream(text, size));
+}
+
+void
+xmemclose(FILE *f)
+{
+	if (fclose(f) == EOF)
+		must(NULL);
 }
 
 static void *

@@ -299,10 +299,10 @@ def test_changes_are_in_the_audit_log(master):
 def test_audit(cluster):
     cluster.add_worker("w1")
     cluster.ctl("exec", "w1", "true")
-    rows = cluster.ctl("audit", "--operator").json_lines
+    rows = cluster.ctl("audit", "--operator", "--json").json_lines
     assert any(row.get("typed", "").startswith("exec w1")
                or "true" in json.dumps(row) for row in rows)
-    assert cluster["w1"].ctl("audit", "--node").json_lines
+    assert cluster["w1"].ctl("audit", "--node", "--json").json_lines
     r = cluster.ctl("audit", "--verify")
     assert "operator: " in r.stdout and "sound" in r.stdout
     assert len(cluster.ctl("audit", "-n", "1", "--operator").lines) == 1
@@ -314,3 +314,29 @@ def test_audit(cluster):
     log.write_text(text)
     os.chmod(log, 0o600)
     cluster.ctl("audit", "--verify")
+
+
+def test_audit_for_people(cluster):
+    """A table on a terminal, the same columns as plain lines in a pipe."""
+    w1 = cluster.add_worker("w1")
+    cluster.ctl("exec", "w1", "exit 3", status=1)
+    cluster.ctl("exec", "w1", "--timeout", "100ms", "sleep 9", status=5)
+    cluster.ctl("site", "add", "a", "--role", "worker_http")
+    rows = [line.split("\t") for line in
+            cluster.ctl("audit", "--operator").lines]
+    assert all(len(r) == 6 and r[1] == "operator" for r in rows)
+    order, = [r for r in rows if r[5].endswith("exec w1 'exit 3', on w1")]
+    result, = [r for r in rows if r[5] == "exit 1, failed w1"]
+    assert order[2:4] == ["order", "admin"] and order[4] == result[4]
+    change = rows[-1]
+    assert change[2:5] == ["change", "operator admin", "-"]
+    assert "site add a --role worker_http, revision" in change[5]
+    rows = [line.split("\t") for line in w1.ctl("audit", "--node").lines]
+    assert [r[2] for r in rows] == ["start", "end"] * 2
+    assert [r[5] for r in rows][1::2] == ["exit 3", "signal 15, timed out"]
+    t = cluster.terminal("audit", cols=200)
+    assert t.status() == 0
+    assert "{" not in t.text and order[4] not in t.text
+    assert order[4][:8] in t.text
+    for title in ("TIME", "LOG", "EVENT", "WHO", "ORDER", "WHAT"):
+        assert t.text.count(title) == 1

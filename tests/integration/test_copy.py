@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import stat
 import threading
 from pathlib import Path
 
 import pytest
 
+import muster
 from muster import wait_for
 
 WORKERS = ("-r", "worker_http")
@@ -119,11 +121,38 @@ def test_cp_semantics(shared_cluster, site, there, sources, dest, status,
     (["w1", "{site}"], "what goes where?"),
     (["{site}"], "usage"),
     (["w1", "/dev/null", "/tmp/x"], "nothing to push"),
+    (["w1", "", "/tmp/"], "cannot read ''"),
+    (["w1", "{site}", "/tmp/\udce9"], "DEST $'/tmp/\\351' is not UTF-8"),
 ])
 def test_push_refused(shared_cluster, site, here, args, says):
     r = push(shared_cluster, *[a.format(here=here, site=site) for a in args],
              status=2)
     assert says in r.stderr
+
+
+def test_names_that_are_not_utf8(shared_cluster, here, there):
+    """The first one is named, as a shell would take it, before anything is
+    copied; what is above the source does not matter."""
+    odd = os.path.join(bytes(here), b"caf\xe9 'x'")
+    os.mkdir(odd)
+    with open(odd + b"/plain", "wb") as f:
+        f.write(b"x")
+    push(shared_cluster, "w1", odd + b"/plain", there / "plain")
+    (here / "zzz").touch()
+    for source in (odd, here):
+        r = push(shared_cluster, "w1", source, there, status=2)
+        assert r"caf\351 \047x\047': its name is not UTF-8" in r.stderr
+        shown = re.search(r"\$'.*'(?=: its name)", r.stderr).group()
+        assert muster.run("bash", "-c", f"printf %s {shown}").raw_stdout == odd
+    os.symlink(b"\xff", here / "link")
+    r = push(shared_cluster, "w1", here / "link", here / "zzz", there,
+             status=2)
+    assert "link" in r.stderr
+    os.mkdir(here / "d")
+    os.symlink(b"\xff", here / "d" / "link")
+    r = push(shared_cluster, "w1", here / "d", there, status=2)
+    assert "d/link': its target is not UTF-8" in r.stderr
+    assert [p.name for p in there.iterdir()] == ["plain"]
 
 
 def test_an_old_file_is_replaced_in_one_step(shared_cluster, here, there):
@@ -204,6 +233,8 @@ def test_pull_never_brings_set_user_id(shared_cluster, here):
     (["{site}/none", "{here}"], 1, "No such file"),
     (["{site}/sub", "{here}"], 1, "is a directory"),
     (["relative", "{here}"], 2, "begins with '/'"),
+    (["", "{here}"], 2, "begins with '/'"),
+    (["/tmp/\udce9", "{here}"], 2, "FILE $'/tmp/\\351' is not UTF-8"),
     (["{site}/run.sh", "{here}/none"], 2, "cannot pull to"),
     (["{site}/run.sh", "{site}/run.sh"], 2, "is no directory"),
     (["{site}/run.sh"], 2, ""),
