@@ -247,15 +247,23 @@ apply_operators(struct apply *a, const json_t *list, struct err *e)
 	static const struct apply_kind kind = { "operator", walk_operators,
 		operators_revoke };
 	struct operator_row want;
+	int64_t before, after;
 	json_t *item;
 	size_t i;
 
-	if (apply_prune(a, &kind, list, e) == -1)
+	if (operators_count_full(a->r, &before, e) == -1 ||
+	    apply_prune(a, &kind, list, e) == -1)
 		return -1;
 	json_array_foreach (list, i, item)
 		if (record_to_operator(item, &want, e) == -1 ||
 		    apply_operator(a, &want, e) == -1)
 			return -1;
+	if (operators_count_full(a->r, &after, e) == -1)
+		return -1;
+	if (before > 0 && after == 0)
+		return err_set(e, ERR_USAGE,
+		    "no operator would be left who may do everything; keep or "
+		    "add one with the grant *");
 	return 0;
 }
 

@@ -132,6 +132,16 @@ operators_check_last(struct registry *r, const char *name, struct err *e)
 }
 
 int
+operators_count_full(struct registry *r, int64_t *n, struct err *e)
+{
+	static const char sql[] =
+	    "SELECT count(*) FROM operators, json_each(grants) WHERE "
+	    "value = '*' AND (until_s = 0 OR until_s > ?)";
+
+	return db_int(r, e, n, sql, INT(clock_wall_ms() / 1000)) == -1 ? -1 : 0;
+}
+
+int
 operators_revoke(struct registry *r, const char *name, struct err *e)
 {
 	static const char spend[] =

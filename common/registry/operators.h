@@ -35,6 +35,9 @@ int operators_set(struct registry *, const char *name,
     const char *const *grants, size_t n_grants, int64_t until_s, struct err *);
 /* Refuses when nobody but this operator may do everything. */
 int operators_check_last(struct registry *, const char *name, struct err *);
+/* How many may do everything now. */
+int operators_count_full(struct registry *, int64_t *n, struct err *);
+
 /* Takes the grants, revokes every certificate and pending token. */
 int operators_revoke(struct registry *, const char *name, struct err *);
 

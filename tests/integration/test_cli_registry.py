@@ -64,6 +64,16 @@ def test_apply_refuses_what_is_no_export(master, text, status):
     assert r.stderr.count("\n") == 1 and r.stdout == ""
 
 
+def test_apply_keeps_the_last_administrator(master):
+    before = master.ctl("registry", "export").stdout
+    text = json.dumps({**json.loads(before), "operators": []})
+    for dry_run in (["--dry-run"], []):
+        r = master.ctl("registry", "apply", *dry_run, "-", stdin=text,
+                       status=2)
+        assert "no operator would be left who may do everything" in r.stderr
+    assert master.ctl("registry", "export").stdout == before
+
+
 def test_apply_that_revokes_tells_the_nodes(cluster):
     cluster.add_workers(2)
     cluster["w1"].expect_log(".*")

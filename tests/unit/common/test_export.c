@@ -189,6 +189,46 @@ an_alias_moves_between_sites(void **state)
 	site_fini(&site);
 }
 
+/* Taken away by removal, by other grants, or by an end in the past; another
+ * one in the same text is as good. */
+static void
+the_last_full_operator_stays(void **state)
+{
+#define OP(name, grant, until)                                      \
+	"{\"name\":\"" name "\",\"grants\":[\"" grant "\"],\"until_s\":" \
+	until "}"
+	static const char *const refused[] = {
+		"{\"operators\":[]}",
+		"{\"operators\":[" OP("adm", "exec", "0") "]}",
+		"{\"operators\":[" OP("adm", "*", "1") "]}",
+		"{\"operators\":[" OP("bob", "exec", "0") "]}",
+	};
+	static const char good[] =
+	    "{\"operators\":[" OP("bob", "*", "0") "]}";
+#undef OP
+	static const char *const all[] = { "*" };
+	struct scratch *s = *state;
+	struct told told = { "" };
+	struct operator_row op;
+	size_t n;
+
+	assert_ok(s, operators_add(s->r, "adm", all, 1, 0, &s->e));
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		for (int dry = 0; dry < 2; dry++) {
+			assert_int_equal(registry_apply(s->r, refused[i],
+					     strlen(refused[i]), dry, take,
+					     &told, &n, &s->e),
+			    -1);
+			assert_int_equal(s->e.code, ERR_USAGE);
+			assert_non_null(strstr(s->e.text, "do everything"));
+		}
+		assert_ok(s, operators_get(s->r, "adm", &op, &s->e));
+		assert_string_equal(op.grants[0], "*");
+	}
+	assert_int_equal(apply(s, good, false, &told), 0);
+	assert_ok(s, operators_get(s->r, "bob", &op, &s->e));
+}
+
 static void
 one_bad_value_changes_nothing(void **state)
 {
@@ -252,6 +292,7 @@ main(void)
 		scratch_test(an_empty_registry_becomes_the_exported_one),
 		scratch_test(each_difference_is_told),
 		scratch_test(an_alias_moves_between_sites),
+		scratch_test(the_last_full_operator_stays),
 		scratch_test(one_bad_value_changes_nothing),
 	};
 
