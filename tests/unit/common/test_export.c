@@ -225,7 +225,7 @@ the_last_full_operator_stays(void **state)
 		assert_ok(s, operators_get(s->r, "adm", &op, &s->e));
 		assert_string_equal(op.grants[0], "*");
 	}
-	assert_int_equal(apply(s, good, false, &told), 0);
+	assert_int_equal(apply(s, good, false, &told), 2);
 	assert_ok(s, operators_get(s->r, "bob", &op, &s->e));
 }
 
