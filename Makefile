@@ -40,7 +40,7 @@ CFLAGS_ALL  = -std=gnu17 $(WARN) $(CFLAGS_$(VARIANT)) $(CFLAGS)
 LDFLAGS_ALL = $(LDFLAGS_$(VARIANT)) $(LDFLAGS)
 
 LIBS_common     := -lsqlite3 -ljansson -lsodium -levent_core -levent_extra
-LIBS_proxyd     := -lm -lz -lbrotlienc
+LIBS_proxyd     := -lssl -lcrypto -lm -lz -lbrotlienc
 LIBS_nodeagent  :=
 LIBS_clusterctl :=
 # What only tests need: to undo what the proxy compresses.

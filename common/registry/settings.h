@@ -14,6 +14,7 @@
 
 #define SETTING_PEER_UNIX "unix" /* in a list of ranges: any local peer */
 
+enum tls_profile { TLS_INTERMEDIATE, TLS_MODERN };
 enum access_log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON };
 
 /* Times in ms, sizes in bytes; text "" stands for off, none. */
@@ -24,6 +25,8 @@ struct settings {
 	/* proxy.* */
 	int64_t workers; /* 0: one a core */
 	char http_listen[SETTING_LIST_MAX];
+	char https_listen[SETTING_LIST_MAX];
+	int64_t tls_profile; /* enum tls_profile */
 	char status_listen[SETTING_LIST_MAX];
 	char trusted[SETTING_LIST_MAX], proxy_protocol[SETTING_LIST_MAX];
 	char access_log[SETTING_PATH_MAX];

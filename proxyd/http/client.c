@@ -7,6 +7,7 @@
 
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/handshake.h"
 #include "proxyd/http/proxied.h"
 #include "proxyd/http/tunnel.h"
 
@@ -51,18 +52,18 @@ client_new(struct engine *e, int fd, const struct addr *peer, bool secure)
 	c->s.writable = true;
 	c->e = e;
 	c->peer = *peer;
-	c->secure = secure;
+	c->secure = c->speaks_tls = secure;
+	c->index = e->n_clients;
+	e->clients[e->n_clients++] = c;
+	atomic_store_explicit(&e->row->clients, e->n_clients,
+	    memory_order_relaxed);
+	engine_count(&e->row->accepted);
 	if (proxied_expected(e, peer)) {
 		c->state = CLIENT_PROXIED;
 		c->since_ms = e->now_ms;
 	} else {
 		begin(c);
 	}
-	c->index = e->n_clients;
-	e->clients[e->n_clients++] = c;
-	atomic_store_explicit(&e->row->clients, e->n_clients,
-	    memory_order_relaxed);
-	engine_count(&e->row->accepted);
 }
 
 /* From here on its peer is known for good, and speaks for itself. */
@@ -71,6 +72,8 @@ begin(struct client *c)
 {
 	c->state = CLIENT_READING;
 	c->since_ms = c->e->now_ms;
+	if (c->speaks_tls && !handshake_begin(c))
+		client_close(c);
 }
 
 void
@@ -80,6 +83,8 @@ client_close(struct client *c)
 
 	if (c->state == CLIENT_DEAD)
 		return;
+	if (c->state == CLIENT_HANDSHAKE)
+		handshake_forget(c);
 	c->state = CLIENT_DEAD;
 	buf_give(&e->bufs, &c->in);
 	free(c->proxied);
@@ -117,6 +122,9 @@ client_run(struct client *c)
 				return;
 			begin(c);
 			break;
+		case CLIENT_HANDSHAKE:
+			handshake_run(c);
+			return;
 		case CLIENT_READING:
 			if (turn++ == TURN_REQUESTS) {
 				sock_again(&c->s);
@@ -243,8 +251,8 @@ client_shrink(struct client *c)
 
 /* --- the end of an exchange */
 
-static void
-begin_linger(struct client *c)
+void
+client_part(struct client *c)
 {
 	buf_give(&c->e->bufs, &c->in);
 	sock_shut(&c->s);
@@ -266,8 +274,8 @@ client_next(struct client *c, enum client_next next, uint32_t used)
 	if (next == CLIENT_CLOSE) {
 		/* Unread bytes would turn our FIN into a reset, and that may
 		 * destroy the response on its way. */
-		if (more && !c->s.closed)
-			begin_linger(c);
+		if ((more || !sock_last_word(&c->s)) && !c->s.closed)
+			client_part(c);
 		else
 			client_close(c);
 		return;
@@ -329,6 +337,10 @@ client_sweep(struct client *c)
 	case CLIENT_PROXIED:
 		if (age >= s->header_ms)
 			proxied_refuse(c);
+		break;
+	case CLIENT_HANDSHAKE:
+		if (age >= s->header_ms)
+			handshake_fail(c, TLS_FAILURE_TIMEOUT);
 		break;
 	case CLIENT_READING:
 		if (c->x != NULL) {

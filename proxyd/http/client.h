@@ -14,24 +14,29 @@
 
 struct engine;
 struct exchange;
+struct handshake;
 struct proxied;
 struct tunnel;
 
 enum client_state {
-	CLIENT_PROXIED, /* it is to be told who it is: see proxied.h */
-	CLIENT_READING, /* idle, or part of a head is there */
-	CLIENT_BUSY,	/* an exchange is under way */
-	CLIENT_TUNNEL,	/* no HTTP any more */
-	CLIENT_LINGER,	/* we said our last; what still comes is dropped */
-	CLIENT_DEAD,	/* closed; freed after the callback */
+	CLIENT_PROXIED,	  /* it is to be told who it is: see proxied.h */
+	CLIENT_HANDSHAKE, /* no TLS so far */
+	CLIENT_READING,	  /* idle, or part of a head is there */
+	CLIENT_BUSY,	  /* an exchange is under way */
+	CLIENT_TUNNEL,	  /* no HTTP any more */
+	CLIENT_LINGER,	  /* we said our last; what still comes is dropped */
+	CLIENT_DEAD,	  /* closed; freed after the callback */
 };
 
 struct client {
 	struct sock s;
 	struct engine *e;
-	struct client *next;	 /* among the dead or free */
-	struct exchange *x;	 /* NULL: not one byte of a request yet */
-	struct tunnel *tunnel;	 /* while CLIENT_TUNNEL */
+	struct client *next; /* among the dead or free */
+	struct exchange *x;  /* NULL: not one byte of a request yet */
+	union {
+		struct tunnel *tunnel;	     /* while CLIENT_TUNNEL */
+		struct handshake *handshake; /* while CLIENT_HANDSHAKE */
+	};
 	struct proxied *proxied; /* or NULL */
 	struct buf *in;		 /* what was read; NULL: nothing */
 	int64_t since_ms;	 /* of this state; of a head's first byte */
@@ -39,7 +44,8 @@ struct client {
 	uint32_t n_requests;
 	uint32_t lingered; /* bytes dropped */
 	uint8_t state;	   /* enum client_state */
-	bool secure;	   /* it speaks TLS, to us or whoever passes it on */
+	bool speaks_tls;   /* to us */
+	bool secure;	   /* to us, or to whoever passes it on */
 	struct addr peer;
 	char ip[ADDR_TEXT_MAX];
 };
@@ -62,6 +68,9 @@ void client_next(struct client *, enum client_next, uint32_t used);
 
 /* The exchange is over; from now on only bytes are moved. */
 void client_tunnel(struct client *, struct tunnel *);
+
+/* All was said: closes once the client has it, dropping what still comes. */
+void client_part(struct client *);
 
 /* Ends whatever it is doing, at once. */
 void client_cut(struct client *, enum why);

@@ -16,8 +16,10 @@
 #include "proxyd/http/client.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/handshake.h"
 #include "proxyd/http/node_conn.h"
 #include "proxyd/static/serve.h"
+#include "proxyd/tls/server.h"
 
 #define TICK_MS	       50  /* the grain of every deadline */
 #define QUEUE_MS       5   /* and how often queues are looked after */
@@ -131,6 +133,7 @@ engine_free(struct engine *e)
 	if (e->pools != NULL)
 		node_conn_sweep(e, true);
 	engine_leave(e);
+	handshakes_free(e->handshakes);
 	free_lists(e);
 	static_fini(e);
 	for (uint32_t i = 0; e->queues != NULL && i < e->sb->head->n_targets;
@@ -156,11 +159,21 @@ engine_serve_files(struct engine *e, struct files *files)
 	e->files = files;
 }
 
+int
+engine_serve_tls(struct engine *e, struct tls_server *tls, struct err *err)
+{
+	e->tls = tls;
+	tls_server_profile(tls, e->snap->head->settings.tls_profile);
+	return (e->handshakes = handshakes_new(e, tls, err)) == NULL ? -1 : 0;
+}
+
 void
 engine_snapshot(struct engine *e, struct snapshot *snap)
 {
 	snapshot_release(e->snap);
 	e->snap = snap;
+	if (e->tls != NULL)
+		tls_server_profile(e->tls, snap->head->settings.tls_profile);
 	atomic_store_explicit(&e->row->revision, snap->head->revision,
 	    memory_order_relaxed);
 }
@@ -263,7 +276,7 @@ engine_listen(struct engine *e, int fd, bool secure, struct err *err)
 {
 	struct listener *l = calloc(1, sizeof(*l));
 
-	if (l == NULL ||
+	if (l == NULL || (secure && e->handshakes == NULL) ||
 	    (l->ev = event_new(e->base, fd, EV_READ | EV_PERSIST, accept_ready,
 		 l)) == NULL ||
 	    (!e->paused && event_add(l->ev, NULL) == -1)) {

@@ -17,6 +17,7 @@
 struct event_base;
 struct engine;
 struct files;
+struct tls_server;
 
 /* The flags a worker's event base wants: no locks, changes in batches. */
 struct event_base *engine_event_base(struct err *);
@@ -28,6 +29,9 @@ struct engine *engine_new(struct event_base *, const struct scoreboard *,
 
 /* Serves static files from now on; borrowed, must outlive the engine. */
 void engine_serve_files(struct engine *, struct files *);
+
+/* Takes TLS clients from now on; borrowed, must outlive the engine. */
+int engine_serve_tls(struct engine *, struct tls_server *, struct err *);
 
 /* Ends every connection at once. */
 void engine_free(struct engine *);

@@ -19,6 +19,8 @@ struct access_log_entry;
 struct client;
 struct exchange;
 struct files;
+struct handshakes;
+struct tls_server;
 struct node_conn;
 struct sending;
 
@@ -66,6 +68,8 @@ struct engine {
 	struct node_conn *dead_nodes, *free_nodes;
 
 	struct files *files; /* NULL: no static files */
+	struct tls_server *tls;
+	struct handshakes *handshakes; /* NULL: no TLS */
 	struct sending *spare_sendings;
 
 	struct exchange *dead_exchanges, *free_exchanges;

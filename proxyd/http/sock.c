@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "proxyd/tls/conn.h"
+
 #define LAZY_MAX   (256 << 10)
 #define EVERYTHING (EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET)
 
@@ -14,7 +16,7 @@ sock_open(struct sock *s, int fd, struct event_base *base,
 {
 	s->fd = fd;
 	s->readable = s->writable = s->closed = s->unsure = false;
-	s->muted = false;
+	s->muted = s->shutting = false;
 	s->lazy = 0;
 	s->tls = NULL;
 	if (event_assign(&s->ev, base, fd, EVERYTHING, ready, arg) == -1 ||
@@ -37,6 +39,36 @@ sock_event(struct sock *s, short what)
 		s->unsure = true;
 	if (what & EV_WRITE)
 		s->writable = true;
+	if (s->tls != NULL)
+		tls_told(s->tls, what & (EV_READ | EV_CLOSED), what & EV_WRITE);
+	if (s->shutting && s->writable)
+		sock_shut(s);
+}
+
+void
+sock_secure(struct sock *s, struct tls_conn *t)
+{
+	s->tls = t;
+}
+
+void
+sock_unsecure(struct sock *s)
+{
+	tls_conn_free(s->tls);
+	s->tls = NULL;
+	s->readable = s->writable = true;
+}
+
+bool
+sock_raw_in(const struct sock *s)
+{
+	return s->tls == NULL;
+}
+
+bool
+sock_raw_out(const struct sock *s)
+{
+	return s->tls == NULL || tls_raw_out(s->tls);
 }
 
 ssize_t
@@ -44,6 +76,8 @@ sock_recv(struct sock *s, void *buf, size_t size)
 {
 	ssize_t n;
 
+	if (s->tls != NULL)
+		return tls_recv(s->tls, buf, size);
 	do
 		n = recv(s->fd, buf, size, 0);
 	while (n == -1 && errno == EINTR);
@@ -66,8 +100,11 @@ sock_recv(struct sock *s, void *buf, size_t size)
 bool
 sock_look_again(struct sock *s)
 {
-	if (s->unsure)
+	if (s->unsure) {
 		s->readable = true;
+		if (s->tls != NULL)
+			tls_told(s->tls, true, false);
+	}
 	s->unsure = false;
 	return s->readable;
 }
@@ -80,6 +117,8 @@ sock_send(struct sock *s, struct iovec *iov, int n, bool more)
 	size_t all = 0;
 	ssize_t sent;
 
+	if (!sock_raw_out(s))
+		return tls_send(s->tls, iov, n, more);
 	for (int i = 0; i < n; i++)
 		all += iov[i].iov_len;
 	do
@@ -96,10 +135,20 @@ sock_send(struct sock *s, struct iovec *iov, int n, bool more)
 	return sent;
 }
 
+bool
+sock_last_word(struct sock *s)
+{
+	return s->tls == NULL || tls_shut(s->tls);
+}
+
 void
 sock_shut(struct sock *s)
 {
-	shutdown(s->fd, SHUT_WR);
+	s->shutting = !sock_last_word(s);
+	if (s->shutting)
+		s->writable = false;
+	else
+		shutdown(s->fd, SHUT_WR);
 }
 
 void
@@ -108,6 +157,9 @@ sock_close(struct sock *s)
 	if (s->fd == -1)
 		return;
 	event_del(&s->ev);
+	sock_last_word(s);
+	tls_conn_free(s->tls);
+	s->tls = NULL;
 	close(s->fd);
 	s->fd = -1;
 }
@@ -117,8 +169,12 @@ sock_abort(struct sock *s)
 {
 	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 
-	if (s->fd != -1)
-		setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	if (s->fd == -1)
+		return;
+	setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	/* TLS must not say that this was the end. */
+	tls_conn_free(s->tls);
+	s->tls = NULL;
 	sock_close(s);
 }
 

@@ -26,10 +26,11 @@ struct tls_conn;
 struct sock {
 	int fd; /* -1: closed */
 	bool readable, writable;
-	bool closed; /* the peer's FIN is there, perhaps behind data */
-	bool unsure; /* and perhaps a reset is: see sock_look_again() */
-	bool muted;  /* what can be read is not told: see sock_mute() */
-	int lazy;    /* bytes below which it is not told; 0: any */
+	bool closed;   /* the peer's FIN is there, perhaps behind data */
+	bool unsure;   /* and perhaps a reset is: see sock_look_again() */
+	bool muted;    /* what can be read is not told: see sock_mute() */
+	bool shutting; /* the last word of TLS still has to go out */
+	int lazy;      /* bytes below which it is not told; 0: any */
 	struct tls_conn *tls; /* ours; NULL: plain */
 	struct event ev;
 };
@@ -63,19 +64,19 @@ bool sock_look_again(struct sock *);
  */
 ssize_t sock_send(struct sock *, struct iovec *, int n, bool more);
 
+/* From now on it speaks TLS; taken. */
+void sock_secure(struct sock *, struct tls_conn *);
+/* And no more, without a word: what comes is dropped by whoever reads it. */
+void sock_unsecure(struct sock *);
+
 /* Whether the bytes in the kernel are those of the peer and those for it, so
  * that the kernel may move them. */
-static inline bool
-sock_raw_in(const struct sock *s)
-{
-	return s->tls == NULL;
-}
+bool sock_raw_in(const struct sock *);
+bool sock_raw_out(const struct sock *);
 
-static inline bool
-sock_raw_out(const struct sock *s)
-{
-	return s->tls == NULL;
-}
+/* Says what a protocol has to say at its end, before the socket is closed.
+ * False: there is no room for it now. */
+bool sock_last_word(struct sock *);
 
 /* No more writes; the peer sees the end. */
 void sock_shut(struct sock *);

@@ -119,6 +119,7 @@ add_settings(struct compile *c)
 	    s->access_log_format == LOG_COMMON	? SNAP_LOG_COMMON :
 	    s->access_log_format == LOG_JSON	? SNAP_LOG_JSON :
 						  SNAP_LOG_COMBINED;
+	out.tls_profile = (uint32_t)s->tls_profile;
 	if (plan_settings(c->plan, &out, "muster", c->e) == -1)
 		return -1;
 	if (add_peers(c, PLAN_TRUSTED, s->trusted) == -1)

@@ -37,6 +37,9 @@ enum ipc_type {
 	IPC_ADMIN,	     /* fd */
 	IPC_STATUS_LISTENER, /* fd; text: its address */
 	IPC_END,	     /* that was all */
+	/* Later ones stand here: the numbers cross an upgrade. */
+	IPC_CERTS,   /* from the follower, to a worker: fd */
+	IPC_TICKETS, /* to a worker, to a new master: text: ticket keys */
 	IPC_N_TYPES
 };
 

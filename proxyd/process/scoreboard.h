@@ -21,6 +21,7 @@
 
 #include "common/base/err.h"
 #include "proxyd/process/why.h"
+#include "proxyd/tls/failure.h"
 
 #define SB_VERSION	 1
 #define SB_LATENCY_STEPS 96 /* a quarter of an octave each, from 16 us */
@@ -75,6 +76,8 @@ struct sb_worker {
 	_Atomic uint64_t log_dropped;
 	_Atomic uint64_t bytes_in, bytes_out; /* from, to clients */
 	_Atomic uint64_t why[WHY_N];
+	_Atomic uint64_t tls_handshakes, tls_resumed;
+	_Atomic uint64_t tls_failed[TLS_FAILURES];
 };
 
 struct sb_head {

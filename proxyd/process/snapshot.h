@@ -105,6 +105,13 @@ enum snap_log_format {
 	SNAP_LOG_JSON
 };
 
+/* Mozilla's names: who can connect. */
+enum snap_tls_profile {
+	SNAP_TLS_INTERMEDIATE, /* TLS 1.2 and 1.3 */
+	SNAP_TLS_MODERN,       /* TLS 1.3 */
+	SNAP_TLS_PROFILES
+};
+
 /* Settings as the data path wants them: numbers, resolved defaults. */
 struct snap_settings {
 	uint32_t header_ms;	     /* a whole request head, absolute */
@@ -131,6 +138,8 @@ struct snap_settings {
 	uint32_t max_clients; /* connections a worker holds */
 	uint32_t log_format;  /* enum snap_log_format */
 	uint32_t splice;      /* bool: big bodies by splice */
+	uint32_t tls_profile; /* enum snap_tls_profile */
+	uint32_t https_port;  /* that redirects name; 0: none */
 	struct snap_text via; /* our name in Via */
 };
 

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,6 +24,7 @@
 #include "proxyd/process/ipc.h"
 #include "proxyd/process/listeners.h"
 #include "proxyd/static/files.h"
+#include "proxyd/tls/server.h"
 
 #define ORPHAN_DRAIN_MS 30000
 
@@ -30,6 +32,7 @@ struct worker {
 	struct event_base *base;
 	struct engine *engine;
 	struct files *files;
+	struct tls_server *tls;
 	struct scoreboard board;
 	struct log_ring ring, *log;
 	struct sb_worker *row;
@@ -41,7 +44,7 @@ struct worker {
 typedef int message_fn(struct worker *, struct ipc_message *, struct err *);
 
 static message_fn take_scoreboard, take_log_ring, take_snapshot, take_listener,
-    drop_listeners, start, drain;
+    drop_listeners, start, drain, take_certs, take_tickets;
 
 static message_fn *const messages[IPC_N_TYPES] = {
 	[IPC_SCOREBOARD] = take_scoreboard,
@@ -51,6 +54,8 @@ static message_fn *const messages[IPC_N_TYPES] = {
 	[IPC_UNLISTEN] = drop_listeners,
 	[IPC_START] = start,
 	[IPC_DRAIN] = drain,
+	[IPC_CERTS] = take_certs,
+	[IPC_TICKETS] = take_tickets,
 };
 
 static void fail(const struct err *);
@@ -74,6 +79,7 @@ worker_run(void)
 	}
 	event_base_dispatch(w.base);
 	engine_free(w.engine);
+	tls_server_free(w.tls);
 	files_free(w.files);
 	event_free(w.control);
 	event_free(w.term);
@@ -102,7 +108,8 @@ prepare(struct worker *w, struct err *e)
 
 	tzset(); /* reads a file, which is forbidden later on */
 	if ((w->base = engine_event_base(e)) == NULL ||
-	    (w->files = files_new(w->base, e)) == NULL)
+	    (w->files = files_new(w->base, e)) == NULL ||
+	    (w->tls = tls_server_new(e)) == NULL)
 		return -1;
 	do {
 		if (ipc_recv(IPC_CHILD_FD, &m, e) != 1)
@@ -166,7 +173,7 @@ take_snapshot(struct worker *w, struct ipc_message *m, struct err *e)
 	if (w->engine == NULL)
 		return -1;
 	engine_serve_files(w->engine, w->files);
-	return 0;
+	return engine_serve_tls(w->engine, w->tls, e);
 }
 
 static int
@@ -180,7 +187,36 @@ take_listener(struct worker *w, struct ipc_message *m, struct err *e)
 		io_close(&m->fd);
 		return 0;
 	}
+	if (m->number == LISTENER_TLS && tls_server_open(w->tls, e) == -1) {
+		io_close(&m->fd);
+		return -1;
+	}
 	return engine_listen(w->engine, m->fd, m->number == LISTENER_TLS, e);
+}
+
+static int
+take_certs(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	struct cert_image *certs = cert_image_map(m->fd, e);
+
+	io_close(&m->fd);
+	if (certs == NULL)
+		return -1;
+	tls_server_certs(w->tls, certs);
+	return 0;
+}
+
+static int
+take_tickets(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	struct ticket_keys keys;
+
+	if (ticket_keys_from_text(&keys, m->text, e) == -1)
+		return -1;
+	tls_server_tickets(w->tls, &keys);
+	ticket_keys_wipe(&keys);
+	sodium_memzero(m->text, sizeof(m->text));
+	return 0;
 }
 
 static int

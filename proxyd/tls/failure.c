@@ -1,0 +1,74 @@
+/* failure.c: see failure.h. */
+#include "proxyd/tls/failure.h"
+
+#include <openssl/ssl.h>
+
+#include "common/base/io.h"
+
+static const struct {
+	const char *word, *text;
+} failures[] = {
+#define X(name, word, text) [TLS_FAILURE_##name] = { word, text },
+	TLS_FAILURE_TABLE(X)
+#undef X
+};
+
+static const struct {
+	int reason;
+	enum tls_failure failure;
+} reasons[] = {
+	{ SSL_R_HTTP_REQUEST, TLS_FAILURE_PLAIN_HTTP },
+	{ SSL_R_HTTPS_PROXY_REQUEST, TLS_FAILURE_PLAIN_HTTP },
+	{ SSL_R_WRONG_VERSION_NUMBER, TLS_FAILURE_GARBAGE },
+	{ SSL_R_UNKNOWN_PROTOCOL, TLS_FAILURE_GARBAGE },
+	{ SSL_R_UNEXPECTED_MESSAGE, TLS_FAILURE_GARBAGE },
+	{ SSL_R_BAD_RECORD_TYPE, TLS_FAILURE_GARBAGE },
+	{ SSL_R_LENGTH_MISMATCH, TLS_FAILURE_GARBAGE },
+	{ SSL_R_LENGTH_TOO_LONG, TLS_FAILURE_GARBAGE },
+	{ SSL_R_LENGTH_TOO_SHORT, TLS_FAILURE_GARBAGE },
+	{ SSL_R_BAD_LENGTH, TLS_FAILURE_GARBAGE },
+	{ SSL_R_BAD_EXTENSION, TLS_FAILURE_GARBAGE },
+	{ SSL_R_PACKET_LENGTH_TOO_LONG, TLS_FAILURE_GARBAGE },
+	{ SSL_R_RECORD_LENGTH_MISMATCH, TLS_FAILURE_GARBAGE },
+	{ SSL_R_EXCESSIVE_MESSAGE_SIZE, TLS_FAILURE_GARBAGE },
+	{ SSL_R_UNSUPPORTED_PROTOCOL, TLS_FAILURE_VERSION },
+	{ SSL_R_UNSUPPORTED_SSL_VERSION, TLS_FAILURE_VERSION },
+	{ SSL_R_VERSION_TOO_LOW, TLS_FAILURE_VERSION },
+	{ SSL_R_VERSION_TOO_HIGH, TLS_FAILURE_VERSION },
+	{ SSL_R_INAPPROPRIATE_FALLBACK, TLS_FAILURE_VERSION },
+	{ SSL_R_NO_SHARED_CIPHER, TLS_FAILURE_CIPHER },
+	{ SSL_R_NO_CIPHERS_SPECIFIED, TLS_FAILURE_CIPHER },
+	{ SSL_R_NO_SHARED_GROUPS, TLS_FAILURE_CIPHER },
+	{ SSL_R_NO_SUITABLE_GROUPS, TLS_FAILURE_CIPHER },
+	{ SSL_R_NO_SUITABLE_KEY_SHARE, TLS_FAILURE_CIPHER },
+	{ SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS, TLS_FAILURE_CIPHER },
+	{ SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, TLS_FAILURE_CIPHER },
+	{ SSL_R_MISSING_SIGALGS_EXTENSION, TLS_FAILURE_CIPHER },
+	{ SSL_R_NO_APPLICATION_PROTOCOL, TLS_FAILURE_ALPN },
+	{ SSL_R_CERT_CB_ERROR, TLS_FAILURE_CERTIFICATE },
+	{ SSL_R_NO_CERTIFICATE_SET, TLS_FAILURE_CERTIFICATE },
+	{ SSL_R_UNEXPECTED_EOF_WHILE_READING, TLS_FAILURE_GONE },
+};
+
+const char *
+tls_failure_word(enum tls_failure f)
+{
+	return failures[f].word;
+}
+
+const char *
+tls_failure_text(enum tls_failure f)
+{
+	return failures[f].text;
+}
+
+enum tls_failure
+tls_failure_of(int reason)
+{
+	for (size_t i = 0; i < nitems(reasons); i++)
+		if (reasons[i].reason == reason)
+			return reasons[i].failure;
+	/* Alerts that came in. */
+	return reason > SSL_AD_REASON_OFFSET ? TLS_FAILURE_ALERT :
+					       TLS_FAILURE_OTHER;
+}
