@@ -149,7 +149,7 @@ admin_status_listen(struct admin *a, const char *list, struct err *e)
 	struct event **events;
 	bool changed;
 
-	if (listeners_apply(&a->status, list, 1, &changed, e) == -1)
+	if (listeners_apply(&a->status, list, "", 1, &changed, e) == -1)
 		return -1;
 	if (!changed && a->status_events != NULL)
 		return 0;

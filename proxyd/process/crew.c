@@ -20,6 +20,9 @@
 #define RETRY_MS      500  /* so the next one waits so long */
 #define RETRY_SEND_MS 50   /* a worker that reads no messages */
 
+/* What everybody is told when it changes. */
+enum news { NEWS_SNAPSHOT = 1 << 0, NEWS_TICKETS = 1 << 1 };
+
 enum member_state { MEMBER_STARTING, MEMBER_SERVING, MEMBER_DRAINING };
 
 struct member {
@@ -32,7 +35,7 @@ struct member {
 	uint32_t slot;
 	struct log_ring *ring;
 	int64_t started_ms;
-	bool owed_snapshot; /* it did not read; try again */
+	unsigned owed; /* enum news: it did not read; try again */
 	LIST_ENTRY(member) link;
 };
 
@@ -47,6 +50,7 @@ struct crew {
 	int snapshot_fd;
 	int64_t revision;
 	char user[64];
+	char tickets[TICKET_KEYS_TEXT]; /* "": none */
 	void (*on_change)(const struct err *, void *);
 	void *arg;
 };
@@ -54,7 +58,9 @@ struct crew {
 static int start_member(struct crew *, int position, struct err *);
 static int equip(struct member *, struct err *);
 static int send_listeners(struct member *, struct err *);
-static void send_snapshot(struct member *);
+static int send_news(struct member *, enum news, struct err *);
+static void send_owed(struct member *);
+static void tell(struct crew *, enum news);
 static void relisten_member(struct member *);
 static void drain_member(struct member *, int64_t ms);
 static void free_member(struct member *);
@@ -102,13 +108,17 @@ crew_free(struct crew *c)
 void
 crew_snapshot(struct crew *c, int fd, int64_t revision)
 {
-	struct member *m;
-
 	io_close(&c->snapshot_fd);
 	c->snapshot_fd = fd;
 	c->revision = revision;
-	LIST_FOREACH (m, &c->members, link)
-		send_snapshot(m);
+	tell(c, NEWS_SNAPSHOT);
+}
+
+void
+crew_tickets(struct crew *c, const struct ticket_keys *keys)
+{
+	ticket_keys_to_text(keys, c->tickets);
+	tell(c, NEWS_TICKETS);
 }
 
 void
@@ -242,9 +252,8 @@ equip(struct member *m, struct err *e)
 	if (ipc_send(m->fd, IPC_SCOREBOARD, m->slot, c->board->fd, NULL, e) ==
 		-1 ||
 	    ipc_send(m->fd, IPC_LOG_RING, 0, m->ring->fd, NULL, e) == -1 ||
-	    ipc_send(m->fd, IPC_SNAPSHOT, c->revision, c->snapshot_fd, NULL,
-		e) == -1 ||
-	    send_listeners(m, e) == -1)
+	    send_news(m, NEWS_SNAPSHOT, e) == -1 ||
+	    send_news(m, NEWS_TICKETS, e) == -1 || send_listeners(m, e) == -1)
 		return -1;
 	return ipc_send(m->fd, IPC_START, 0, -1, c->user, e);
 }
@@ -263,17 +272,39 @@ send_listeners(struct member *m, struct err *e)
 	return 0;
 }
 
-/* A worker that is stopped does not read; it gets the newest one when it
- * does. */
+static int
+send_news(struct member *m, enum news what, struct err *e)
+{
+	const struct crew *c = m->crew;
+
+	if (what == NEWS_TICKETS)
+		return ipc_send(m->fd, IPC_TICKETS, 0, -1, c->tickets, e);
+	return ipc_send(m->fd, IPC_SNAPSHOT, c->revision, c->snapshot_fd, NULL,
+	    e);
+}
+
 static void
-send_snapshot(struct member *m)
+tell(struct crew *c, enum news what)
+{
+	struct member *m;
+
+	LIST_FOREACH (m, &c->members, link) {
+		m->owed |= what;
+		send_owed(m);
+	}
+}
+
+/* A worker that is stopped does not read; it gets the newest when it does. */
+static void
+send_owed(struct member *m)
 {
 	struct err e;
 
-	m->owed_snapshot = ipc_send(m->fd, IPC_SNAPSHOT, m->crew->revision,
-			       m->crew->snapshot_fd, NULL, &e) == -1 &&
-	    e.code != ERR_UNREACHABLE;
-	if (m->owed_snapshot)
+	for (unsigned what = 1; what <= m->owed; what <<= 1)
+		if ((m->owed & what) != 0 &&
+		    (send_news(m, what, &e) == 0 || e.code == ERR_UNREACHABLE))
+			m->owed &= ~what;
+	if (m->owed != 0)
 		try_again(m->crew, RETRY_SEND_MS);
 }
 
@@ -365,8 +396,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	fill_positions(c);
 	LIST_FOREACH (m, &c->members, link)
-		if (m->owed_snapshot)
-			send_snapshot(m);
+		send_owed(m);
 }
 
 static void

@@ -18,6 +18,7 @@
 #include "proxyd/process/listeners.h"
 #include "proxyd/process/log_writer.h"
 #include "proxyd/process/scoreboard.h"
+#include "proxyd/tls/ticket_keys.h"
 
 #define CREW_MAX 256 /* positions */
 
@@ -32,6 +33,9 @@ void crew_free(struct crew *);
 
 /* What new workers start with and present ones switch to.  fd is taken. */
 void crew_snapshot(struct crew *, int fd, int64_t revision);
+
+/* The same of the keys of session tickets; copied. */
+void crew_tickets(struct crew *, const struct ticket_keys *);
 
 /* The account for workers started from now on. */
 void crew_set_user(struct crew *, const char *user);

@@ -21,7 +21,7 @@
 #define BACKLOG 4096
 
 static int want_all(struct listeners *, const struct listeners *old,
-    const char *list, unsigned n_workers, struct err *);
+    const char *list, const char *prefix, unsigned n_workers, struct err *);
 static int want_tcp(struct listeners *, const struct listeners *old,
     const char *text, unsigned n_workers, struct err *);
 static int want(struct listeners *, const struct listeners *old,
@@ -42,12 +42,13 @@ static int stale_unix(const struct sockaddr_un *);
 static void close_others(struct listeners *, const struct listeners *kept);
 
 int
-listeners_apply(struct listeners *l, const char *list, unsigned n_workers,
-    bool *changed, struct err *e)
+listeners_apply(struct listeners *l, const char *plain, const char *secure,
+    unsigned n_workers, bool *changed, struct err *e)
 {
 	struct listeners next = { NULL, 0 };
 
-	if (want_all(&next, l, list, n_workers, e) == -1) {
+	if (want_all(&next, l, plain, "", n_workers, e) == -1 ||
+	    want_all(&next, l, secure, LISTENER_SECURE, n_workers, e) == -1) {
 		close_others(&next, l);
 		free(next.rows);
 		return -1;
@@ -113,18 +114,17 @@ listeners_close(struct listeners *l)
 
 static int
 want_all(struct listeners *l, const struct listeners *old, const char *list,
-    unsigned n_workers, struct err *e)
+    const char *prefix, unsigned n_workers, struct err *e)
 {
 	char text[LISTENER_TEXT_MAX];
 
 	for (const char *p = list; *p != '\0';) {
 		size_t len = strcspn(p, " ");
 
-		if (len >= sizeof(text))
+		if (len + strlen(prefix) >= sizeof(text))
 			return err_set(e, ERR_USAGE, "address too long: %.60s",
 			    p);
-		memcpy(text, p, len);
-		text[len] = '\0';
+		snprintf(text, sizeof(text), "%s%.*s", prefix, (int)len, p);
 		p += len + (p[len] == ' ');
 		if ((unix_path(text) != NULL ?
 			    want(l, old, text, LISTENER_ALL, e) :

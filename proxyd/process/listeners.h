@@ -37,13 +37,13 @@ struct listeners {
 };
 
 /*
- * Opens what `list` (addresses split by one space; "" for none) and the
- * number of workers ask for and is not open yet, then closes the addresses
- * that are no longer there.  When one cannot be opened nothing has changed;
- * *changed says whether something has.
+ * Opens what the lists (addresses split by one space; "" for none) of plain
+ * and of TLS listeners and the number of workers ask for and is not open yet,
+ * then closes the addresses that are no longer there.  When one cannot be
+ * opened nothing has changed; *changed says whether something has.
  */
-int listeners_apply(struct listeners *, const char *list, unsigned n_workers,
-    bool *changed, struct err *);
+int listeners_apply(struct listeners *, const char *plain, const char *secure,
+    unsigned n_workers, bool *changed, struct err *);
 
 /* What its clients speak. */
 enum listener_kind listener_kind(const struct listener *);

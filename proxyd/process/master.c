@@ -31,6 +31,7 @@
 #include "proxyd/process/ipc.h"
 #include "proxyd/process/listeners.h"
 #include "proxyd/process/log_writer.h"
+#include "proxyd/process/tickets.h"
 #include "proxyd/process/upgrade.h"
 
 #define MIN_SLOTS    64 /* worker processes, draining ones too */
@@ -84,6 +85,9 @@ struct master {
 	struct listeners status; /* until `admin` has them */
 	struct log_writer *log;
 	struct crew *crew;
+	struct tickets *tickets;
+	struct ticket_keys keys; /* a predecessor's, at the start */
+	int64_t keys_ms;	 /* until they are replaced */
 	struct health *health;
 	struct admin *admin;
 	struct following *following;
@@ -216,7 +220,8 @@ make_parts(struct master *m, struct err *e)
 	if (m->crew == NULL ||
 	    (m->health = health_new(m->base, &m->board, e)) == NULL)
 		return -1;
-	return 0;
+	m->tickets = tickets_new(m->base, m->crew, &m->keys, m->keys_ms, e);
+	return m->tickets == NULL ? -1 : 0;
 }
 
 static int
@@ -267,6 +272,8 @@ take_over(struct master *m, struct err *e)
 	m->board = old.board;
 	m->lock_fd = old.lock_fd;
 	m->admin_fd = old.admin_fd;
+	m->keys = old.keys;
+	m->keys_ms = old.keys_ms;
 	if (m->board.head != NULL)
 		return 0;
 	m->fresh_board = true;
@@ -283,6 +290,8 @@ tear_down(struct master *m)
 		admin_close(m->admin); /* still the old one's */
 	following_free(m->following);
 	upgrade_free(m->upgrade);
+	tickets_free(m->tickets);
+	ticket_keys_wipe(&m->keys);
 	crew_free(m->crew);
 	health_free(m->health);
 	admin_free(m->admin);
@@ -408,7 +417,7 @@ open_all(struct master *m, bool *changed, struct err *e)
 	if (m->state == MASTER_STARTING)
 		crew_set_user(m->crew, m->settings.user);
 	if (listeners_apply(&m->listeners, m->settings.http_listen,
-		n_workers(m), changed, e) == -1 ||
+		m->settings.https_listen, n_workers(m), changed, e) == -1 ||
 	    admin_status_listen(m->admin, m->settings.status_listen, e) == -1)
 		return -1;
 	return log_writer_open(m->log, m->settings.access_log, e);
@@ -518,7 +527,7 @@ stop(struct master *m)
 
 	upgrade_cancel(m->upgrade);
 	daemon_notify("STOPPING=1");
-	if (listeners_apply(&m->listeners, "", 1, &changed, &e) == -1)
+	if (listeners_apply(&m->listeners, "", "", 1, &changed, &e) == -1)
 		log_error("%s", e.text);
 	leave(m);
 }
@@ -538,12 +547,14 @@ leave(struct master *m)
 static void
 succeed(struct master *m)
 {
-	const struct legacy all = {
+	struct legacy all = {
 		.listeners = m->listeners,
 		.status = *admin_status_listeners(m->admin),
 		.board = m->board,
 		.lock_fd = m->lock_fd,
 		.admin_fd = admin_socket(m->admin),
+		.keys = *tickets_keys(m->tickets),
+		.keys_ms = tickets_left_ms(m->tickets),
 	};
 	struct err e;
 
@@ -551,6 +562,7 @@ succeed(struct master *m)
 	if (upgrade_start(m->upgrade, m->program, m->successor_args, &all,
 		&e) == -1)
 		on_upgrade(&e, m);
+	ticket_keys_wipe(&all.keys);
 }
 
 static void

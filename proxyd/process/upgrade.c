@@ -2,6 +2,7 @@
 #include "proxyd/process/upgrade.h"
 
 #include <signal.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ static void on_late(evutil_socket_t, short, void *);
 static int send_legacy(int fd, const struct legacy *, struct err *);
 static int send_listeners(int fd, enum ipc_type, const struct listeners *,
     struct err *);
+static int send_tickets(int fd, const struct legacy *, struct err *);
 static int take(struct legacy *, struct ipc_message *, struct err *);
 
 struct upgrade *
@@ -195,7 +197,21 @@ send_legacy(int fd, const struct legacy *l, struct err *e)
 	if (send_listeners(fd, IPC_LISTENER, &l->listeners, e) == -1 ||
 	    send_listeners(fd, IPC_STATUS_LISTENER, &l->status, e) == -1)
 		return -1;
+	if (send_tickets(fd, l, e) == -1)
+		return -1;
 	return ipc_send(fd, IPC_END, 0, -1, NULL, e);
+}
+
+static int
+send_tickets(int fd, const struct legacy *l, struct err *e)
+{
+	char text[TICKET_KEYS_TEXT];
+	int rv;
+
+	ticket_keys_to_text(&l->keys, text);
+	rv = ipc_send(fd, IPC_TICKETS, l->keys_ms, -1, text, e);
+	sodium_memzero(text, sizeof(text));
+	return rv;
 }
 
 static int
@@ -224,6 +240,12 @@ take(struct legacy *l, struct ipc_message *m, struct err *e)
 		return 0;
 	case IPC_ADMIN:
 		l->admin_fd = m->fd;
+		return 0;
+	case IPC_TICKETS:
+		l->keys_ms = m->number;
+		if (ticket_keys_from_text(&l->keys, m->text, e) == -1)
+			log_warn("%s; clients begin new sessions", e->text);
+		sodium_memzero(m->text, sizeof(m->text));
 		return 0;
 	case IPC_LISTENER:
 		return listeners_take(&l->listeners, m->text, (int)m->number,

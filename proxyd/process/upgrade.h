@@ -1,7 +1,7 @@
 /*
  * upgrade.h: one master hands everything over to a new one, which may be
  * another version of the program: listening sockets, scoreboard, lock, admin
- * socket.  The old one goes on until the new one serves; then it drains.
+ * socket, keys of session tickets.  The old one goes on until the new one serves; then it drains.
  */
 #ifndef MUSTER_UPGRADE_H
 #define MUSTER_UPGRADE_H
@@ -14,11 +14,14 @@
 #include "common/base/err.h"
 #include "proxyd/process/listeners.h"
 #include "proxyd/process/scoreboard.h"
+#include "proxyd/tls/ticket_keys.h"
 
 struct legacy {
 	struct listeners listeners, status;
 	struct scoreboard board;
-	int lock_fd, admin_fd; /* -1: none */
+	int lock_fd, admin_fd;	 /* -1: none */
+	struct ticket_keys keys; /* of session tickets; n 0: none */
+	int64_t keys_ms;	 /* until they are replaced */
 };
 
 /* ---- the old one's side ------------------------------------------------ */

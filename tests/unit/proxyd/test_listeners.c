@@ -63,7 +63,7 @@ apply(const char *list, unsigned n_workers)
 	bool changed = false;
 	struct err e;
 
-	if (listeners_apply(&l, list, n_workers, &changed, &e) == -1)
+	if (listeners_apply(&l, list, "", n_workers, &changed, &e) == -1)
 		fail_msg("%s", e.text);
 	return changed;
 }
@@ -76,7 +76,7 @@ refuse(const char *list, const char *part)
 	bool changed;
 	struct err e;
 
-	assert_int_equal(listeners_apply(&l, list, 2, &changed, &e), -1);
+	assert_int_equal(listeners_apply(&l, list, "", 2, &changed, &e), -1);
 	if (strstr(e.text, part) == NULL)
 		fail_msg("'%s' is not in: %s", part, e.text);
 	assert_ptr_equal(l.rows, before);
@@ -221,7 +221,8 @@ an_address_in_use(void **state)
 	(void)state;
 	apply(here, 2);
 	mine = l;
-	assert_int_equal(listeners_apply(&other, here, 2, &changed, &e), -1);
+	assert_int_equal(listeners_apply(&other, here, "", 2, &changed, &e),
+	    -1);
 	assert_non_null(strstr(e.text, "another program has it"));
 	assert_int_equal(other.n, 0);
 	assert_ptr_equal(l.rows, mine.rows);
