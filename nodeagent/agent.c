@@ -38,6 +38,7 @@ struct run {
 	int64_t stop_began_ms;
 };
 
+static void say_enrolled(const struct agent *);
 static void follow_address(struct agent *, const struct addr *before);
 static int open_state(struct run *, const struct options *, struct err *);
 static int load_identity(struct agent *, struct err *);
@@ -83,6 +84,7 @@ agent_adopt_roster(struct agent *a, struct err *e)
 	char path[PATH_MAX];
 	int64_t before = a->view.revision;
 	struct addr registered = a->view.addr;
+	bool was_enrolled = a->view.enrolled;
 
 	if (view_load(&a->view, state_path(&a->state, STATE_ROSTER, path),
 		a->identity.authority, a->identity.public, e) == -1)
@@ -90,15 +92,37 @@ agent_adopt_roster(struct agent *a, struct err *e)
 	frugal_trim();
 	if (before == 0)
 		return 0;
-	log_info("roster: revision %" PRId64, a->view.revision);
-	if (!a->view.enrolled)
-		log_warn("this node is not in the roster any more: it was "
-			 "removed from the cluster");
+	if (a->view.revision != before)
+		log_info("roster: revision %" PRId64, a->view.revision);
+	if (was_enrolled != a->view.enrolled)
+		say_enrolled(a);
 	if (a->server != NULL) {
 		follow_address(a, &registered);
 		server_recheck(a->server);
 	}
 	return 0;
+}
+
+void
+agent_was_removed(struct agent *a)
+{
+	if (!a->view.enrolled)
+		return;
+	a->view.enrolled = false;
+	say_enrolled(a);
+	server_recheck(a->server);
+}
+
+static void
+say_enrolled(const struct agent *a)
+{
+	if (a->view.enrolled)
+		log_info("%s is in the cluster again", a->view.name);
+	else
+		log_warn("%s was removed from the cluster and takes no more "
+			 "orders (to bring it back: clusterctl enroll on a "
+			 "master, then the line that it prints here)",
+		    a->view.name);
 }
 
 /* A node that was given another address in the registry. */

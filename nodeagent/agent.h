@@ -42,4 +42,7 @@ int agent_run(const struct options *, struct err *);
 /* A new roster is on disk: reads it and acts on what has changed. */
 int agent_adopt_roster(struct agent *, struct err *);
 
+/* A master says that we are not of the cluster any more. */
+void agent_was_removed(struct agent *);
+
 #endif

@@ -20,7 +20,11 @@
 #define WAITERS_MAX 64
 
 /* After so many failures in a row; later as always. */
-static const int64_t retry_ms[] = { 0, 5000, 10000, 20000, 40000 };
+static const int64_t retry_ms[] = { EACH_MS, 5000, 10000, 20000, 40000 };
+
+/* A node that was removed: only a registry that is set back brings it back. */
+static const int64_t removed_ms[] = { EACH_MS, 2 * EACH_MS, 4 * EACH_MS,
+	8 * EACH_MS, 16 * EACH_MS, 32 * EACH_MS, 60 * EACH_MS };
 
 struct waiter {
 	TAILQ_ENTRY(waiter) link;
@@ -36,6 +40,7 @@ struct pull {
 	struct call *call; /* NULL: none under way */
 	size_t master;	   /* that is being asked: an index of the view */
 	bool again;	   /* somebody wants a newer answer than this */
+	bool refused;	   /* one of them says that we were removed */
 	unsigned n_failed; /* in a row */
 	struct roster_intake *intake;
 	TAILQ_HEAD(, waiter) waiters;
@@ -52,6 +57,7 @@ static void call_done(json_t *reply, const struct err *why, int64_t skew_ms,
     void *arg);
 static int adopt(struct pull *, struct err *);
 static void pull_end(struct pull *, const struct err *why);
+static void pull_failed(struct pull *, const struct err *why);
 static void tell_waiters(struct pull *, const struct err *why);
 
 static const struct call_handlers pull_call = {
@@ -136,6 +142,17 @@ pull_forget(struct pull *p, uint64_t id)
 	free(w);
 }
 
+int64_t
+pull_rest_ms(unsigned n_failed, bool enrolled)
+{
+	if (enrolled)
+		return n_failed < nitems(retry_ms) ? retry_ms[n_failed] :
+						     EACH_MS;
+	return n_failed < nitems(removed_ms) ?
+	    removed_ms[n_failed] :
+	    removed_ms[nitems(removed_ms) - 1];
+}
+
 static void
 pull_due(evutil_socket_t fd, short what, void *arg)
 {
@@ -147,6 +164,7 @@ pull_due(evutil_socket_t fd, short what, void *arg)
 		return;
 	p->master = 0;
 	p->again = false;
+	p->refused = false;
 	pull_ask(p);
 }
 
@@ -225,10 +243,15 @@ call_done(json_t *reply, const struct err *why, int64_t skew_ms, void *arg)
 	p->call = NULL;
 	if (why != NULL) {
 		e = *why;
+		/* It is sure of us, or it would not answer at all. */
+		if (e.code == ERR_REVOKED)
+			p->refused = true;
 		rv = err_wrap(&e, "roster from master %s",
 		    p->agent->view.masters[p->master - 1].name);
 	} else if (p->intake != NULL)
 		rv = adopt(p, &e);
+	else if (!p->agent->view.enrolled)
+		rv = agent_adopt_roster(p->agent, &e); /* ours, and it holds */
 	roster_intake_free(p->intake);
 	p->intake = NULL;
 	if (rv == 0)
@@ -254,21 +277,13 @@ adopt(struct pull *p, struct err *e)
 static void
 pull_end(struct pull *p, const struct err *why)
 {
-	int64_t wait_ms = EACH_MS;
+	int64_t wait_ms;
 
 	if (why == NULL)
 		p->n_failed = 0;
-	else {
-		/* One late answer is no news in a busy cluster. */
-		bool late =
-		    why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT;
-
-		if (++p->n_failed == (late ? 2 : 1))
-			log_warn("%s; going on with revision %" PRId64,
-			    why->text, p->agent->view.revision);
-		if (p->n_failed < nitems(retry_ms))
-			wait_ms = retry_ms[p->n_failed];
-	}
+	else
+		pull_failed(p, why);
+	wait_ms = pull_rest_ms(p->n_failed, p->agent->view.enrolled);
 	if (!p->again)
 		pull_schedule(p,
 		    wait_ms * 5 / 6 +
@@ -276,6 +291,20 @@ pull_end(struct pull *p, const struct err *why)
 	tell_waiters(p, why);
 	if (p->again)
 		pull_schedule(p, 0);
+}
+
+static void
+pull_failed(struct pull *p, const struct err *why)
+{
+	/* One late answer is no news in a busy cluster. */
+	bool late = why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT;
+
+	p->n_failed++;
+	if (p->refused)
+		agent_was_removed(p->agent);
+	else if (p->agent->view.enrolled && p->n_failed == (late ? 2 : 1))
+		log_warn("%s; going on with revision %" PRId64, why->text,
+		    p->agent->view.revision);
 }
 
 /* Who waits for more than there is, and came while this pull was under way,

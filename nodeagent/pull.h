@@ -1,10 +1,12 @@
 /*
  * pull.h: keeps the roster of this node fresh: asks the masters, in order,
- * at the start, each minute (with jitter), and when told.
+ * at the start, each minute (with jitter), and when told; seldom once they
+ * say that the node was removed.
  */
 #ifndef NODEAGENT_PULL_H
 #define NODEAGENT_PULL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
@@ -29,5 +31,8 @@ void pull_now(struct pull *);
 uint64_t pull_wait(struct pull *, int64_t revision, pull_fn *, void *arg,
     struct err *);
 void pull_forget(struct pull *, uint64_t id);
+
+/* How long until the next one, after so many failures in a row. */
+int64_t pull_rest_ms(unsigned n_failed, bool enrolled);
 
 #endif

@@ -103,8 +103,8 @@ renewal_due(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (left_s > 0) {
-		renewal_schedule(r, left_s);
+	if (left_s > 0 || !r->agent->view.enrolled) {
+		renewal_schedule(r, left_s > 0 ? left_s : LOOK_S);
 		return;
 	}
 	r->master = 0;

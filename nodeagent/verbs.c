@@ -63,6 +63,10 @@ int
 verbs_check_peer(const struct cert *peer, const struct view *view,
     int64_t now_s, struct err *e)
 {
+	if (!view->enrolled)
+		return err_set(e, ERR_REVOKED,
+		    "%s was removed from the cluster and takes no orders",
+		    view->name);
 	if (view_is_revoked(view, peer->serial))
 		return err_set(e, ERR_REVOKED,
 		    "the certificate of %s is revoked", peer->name);

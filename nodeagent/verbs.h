@@ -43,14 +43,14 @@ extern const size_t verbs_count;
 const struct verb *verbs_find(const char *name);
 
 /*
- * Whether a peer (NULL: one that joins) may call the verb here and now: its
- * certificate is in time and not revoked, the row names its kind, and one
- * of its grants covers this node.
+ * Whether a peer (NULL: one that joins) may call the verb here and now: this
+ * node is in the cluster, the peer's certificate is in time and not revoked,
+ * the row names its kind, and one of its grants covers this node.
  */
 int verbs_allow(const struct verb *, const struct cert *peer,
     const struct view *, int64_t now_s, struct err *);
 
-/* The part of that which holds for any verb: expired, revoked. */
+/* The part of that which holds for any verb: removed, expired, revoked. */
 int verbs_check_peer(const struct cert *peer, const struct view *,
     int64_t now_s, struct err *);
 

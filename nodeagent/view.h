@@ -29,7 +29,9 @@ struct view {
 	int64_t revision; /* 0: no roster yet */
 	char cluster_uuid[UUID_LEN + 1];
 
-	bool enrolled; /* our row is there; else the next are stale */
+	/* Our row is there, and no master says otherwise; else the next are
+	 * stale. */
+	bool enrolled;
 	char name[NAME_MAX_LEN + 1];
 	struct addr addr;	     /* where we are said to listen */
 	char roles[VIEW_ROLES_TEXT]; /* "master storage" */

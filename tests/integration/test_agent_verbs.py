@@ -1,5 +1,8 @@
 """Who may call what, on the wire: every verb against every kind of peer."""
 
+import os
+import signal
+
 import pytest
 
 import muster
@@ -113,6 +116,43 @@ def test_a_removed_node_is_refused(cluster3):
         [*_, last] = call(cluster3, "m1", ask, **as_w2)
         return last["json"] and last["json"]["word"] == "revoked"
     muster.wait_for(refused, 5)
+
+
+def test_a_removed_node_ends_and_refuses_orders(cluster, tmp_path):
+    """It says once what has happened and how to come back; an operator who
+    has not heard of it finds it closed."""
+    w1 = cluster.add_worker("w1")
+    # Of an operator whose roster is older than the removal.
+    old = muster.copy_state(cluster.master.state, tmp_path / "old")
+    process = start(cluster, "w1", {"verb": "exec",
+                                    "shell": "echo $$; sleep 300"}, state=old)
+    pid = int(first_output(process))
+    cluster.ctl("node", "remove", "w1")
+    w1.expect_log("w1 was removed from the cluster and takes no more orders "
+                  r"\(to bring it back: clusterctl enroll")
+    os.kill(w1.pid, signal.SIGHUP)  # asks the master now
+    out, _ = process.communicate(timeout=muster.PATIENCE_S)
+    assert answers(records(out))[0][1]["word"] == "revoked"
+    muster.wait_for(lambda: gone(pid))
+    [refusal] = call(cluster, "w1", *requests(), state=old)
+    assert refusal["json"]["word"] == "revoked"
+    assert "w1 was removed from the cluster" in refusal["json"]["text"]
+    said = muster.run(muster.program("nodeagent"), "--state", w1.state,
+                      "status").stdout
+    assert "enrolled" in said
+    # Asked again and again it says nothing new.
+    for _ in range(3):
+        os.kill(w1.pid, signal.SIGHUP)
+        call(cluster, "w1", {"verb": "ping"}, state=old)
+    assert w1.text.count(" warn: ") == 1
+    # Started anew it finds out anew; with a new token it is back.
+    w1.restart()
+    muster.wait_for(lambda: w1.text.count(" warn: ") == 2)
+    muster.run(muster.program("nodeagent"), "--state", w1.state, "join",
+               cluster.token("--role", "worker_http"), "--name", "w1",
+               "--address", f"{w1.address}:{muster.AGENT_PORT}")
+    w1.restart()
+    assert cluster.ctl("exec", "w1", "echo back").lines == ["w1: back"]
 
 
 def test_expiry_ends_what_runs(shared_cluster):

@@ -40,7 +40,9 @@ static const struct {
 };
 
 static uint64_t revoked[] = { 5, REVOKED, 700 };
-static const struct view view = { .roles = "storage worker_http",
+static struct view view = { .enrolled = true,
+	.name = "here",
+	.roles = "storage worker_http",
 	.n_revoked = nitems(revoked),
 	.revoked = revoked };
 
@@ -129,6 +131,25 @@ no_row_takes_a_revoked_certificate(void **unused)
 }
 
 static void
+no_row_serves_on_a_node_that_was_removed(void **unused)
+{
+	const struct cert operator= peer(CERT_OPERATOR, "*", NULL);
+	const struct cert node = peer(CERT_NODE, "*", NULL);
+	struct err e;
+
+	(void)unused;
+	view.enrolled = false;
+	for (size_t i = 0; i < verbs_count; i++) {
+		assert_false(allowed(&verbs_table[i], &operator, ERR_REVOKED));
+		assert_false(allowed(&verbs_table[i], &node, ERR_REVOKED));
+	}
+	assert_int_equal(verbs_check_peer(&node, &view, NOW_S, &e), -1);
+	assert_string_equal(e.text,
+	    "here was removed from the cluster and takes no orders");
+	view.enrolled = true;
+}
+
+static void
 a_row_without_a_grant_is_closed(void **unused)
 {
 	const struct verb forgotten = { .name = "forgotten",
@@ -171,6 +192,7 @@ main(void)
 		cmocka_unit_test(each_row_is_what_was_agreed),
 		cmocka_unit_test(no_row_takes_a_certificate_out_of_time),
 		cmocka_unit_test(no_row_takes_a_revoked_certificate),
+		cmocka_unit_test(no_row_serves_on_a_node_that_was_removed),
 		cmocka_unit_test(a_row_without_a_grant_is_closed),
 		cmocka_unit_test(a_grant_holds_for_its_role_only),
 		cmocka_unit_test(an_unknown_verb_has_no_row),
