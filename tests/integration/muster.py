@@ -527,12 +527,14 @@ def adopt_orphans():
 
 def children(pid=None):
     """(pid, state, command line) of each child."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        # Any of them may end meanwhile.
         with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
+            proc = Path("/proc", name)
+            fields = (proc / "stat").read_text().rpartition(")")[2].split()
             if int(fields[1]) == (pid or os.getpid()):
-                argv = (stat.parent / "cmdline").read_bytes()
-                yield (int(stat.parent.name), fields[0],
+                argv = (proc / "cmdline").read_bytes()
+                yield (int(name), fields[0],
                        argv.replace(b"\0", b" ").decode(errors="replace"))
 
 
