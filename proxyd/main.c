@@ -27,6 +27,7 @@
 #include "proxyd/process/master.h"
 #include "proxyd/process/worker.h"
 #include "proxyd/static/opener.h"
+#include "proxyd/tls/cert_check.h"
 
 #define UPGRADE_MAX_MS 90000 /* the master gives up before */
 #define LOOK_EVERY_MS  50
@@ -35,6 +36,7 @@
 
 struct options {
 	const char *state;
+	struct cert_check_paths check;
 	int ready_fd;
 	bool upgrade, verbose;
 };
@@ -42,7 +44,7 @@ struct options {
 typedef int command_fn(const struct options *, struct err *);
 
 static command_fn command_run, command_upgrade, command_worker, command_opener,
-    command_follower, command_version, command_help;
+    command_follower, command_cert_check, command_version, command_help;
 
 static const struct {
 	const char *name;
@@ -52,6 +54,8 @@ static const struct {
 	{ "run", command_run, "serve in the foreground" },
 	{ "upgrade", command_upgrade,
 	    "replace the running proxyd by the installed one" },
+	{ "cert-check", command_cert_check,
+	    "say what a certificate is, and whether a site can have it" },
 	{ "version", command_version, "print the version" },
 	{ "help", command_help, "print this" },
 	{ "worker", command_worker, NULL },
@@ -101,6 +105,11 @@ parse(int argc, char **argv, struct options *o, const char **name,
 		{ "ready-fd", required_argument, NULL, 'r' },
 		{ "upgrade", no_argument, NULL, 'u' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "cert", required_argument, NULL, 'C' },
+		{ "chain", required_argument, NULL, 'N' },
+		{ "key", required_argument, NULL, 'K' },
+		{ "ocsp", required_argument, NULL, 'O' },
+		{ "emit", no_argument, NULL, 'E' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -125,6 +134,21 @@ parse(int argc, char **argv, struct options *o, const char **name,
 			break;
 		case 'v':
 			o->verbose = true;
+			break;
+		case 'C':
+			o->check.cert = optarg;
+			break;
+		case 'N':
+			o->check.chain = optarg;
+			break;
+		case 'K':
+			o->check.key = optarg;
+			break;
+		case 'O':
+			o->check.ocsp = optarg;
+			break;
+		case 'E':
+			o->check.emit = true;
 			break;
 		case 'V':
 			*name = "version";
@@ -251,6 +275,12 @@ command_follower(const struct options *o, struct err *e)
 }
 
 static int
+command_cert_check(const struct options *o, struct err *e)
+{
+	return cert_check_run(&o->check, e);
+}
+
+static int
 command_version(const struct options *o, struct err *e)
 {
 	(void)o;
@@ -267,12 +297,16 @@ command_help(const struct options *o, struct err *e)
 	puts("usage: proxyd [--state DIR] [-v] COMMAND\n");
 	for (size_t i = 0; i < nitems(commands); i++)
 		if (commands[i].help != NULL)
-			printf("  %-8s  %s\n", commands[i].name,
+			printf("  %-10s  %s\n", commands[i].name,
 			    commands[i].help);
 	puts("\n  --state DIR   the state directory (default $MUSTER_STATE "
 	     "or " STATE_DEFAULT_DIR ")\n"
 	     "  --ready-fd N  run: write a line to descriptor N once serving\n"
-	     "  -v            run: log more\n\n"
+	     "  -v            run: log more\n"
+	     "  --cert FILE   cert-check: the certificate, the site's own "
+	     "first;\n"
+	     "                --chain FILE, --key FILE, --ocsp FILE: what "
+	     "belongs to it\n\n"
 	     "Settings live in the registry: clusterctl get --all\n"
 	     "Example:  clusterctl set proxy.http.listen 0.0.0.0:80\n"
 	     "          proxyd run");

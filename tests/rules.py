@@ -39,6 +39,7 @@ SQL = re.compile(r'"[^"\n]*\b(SELECT\s|INSERT\s+(OR \w+ )?INTO|'
 # What each folder of common may include beside itself.
 STANDS_ON = {"base": (), "net": ("base",), "nodeset": ("base",),
              "registry": ("base",), "audit": ("base",),
+             "custody": ("base",),
              "enroll": ("base", "net", "registry")}
 
 broken = []

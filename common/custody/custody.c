@@ -14,14 +14,18 @@
 #include <sodium.h>
 
 #include "common/base/io.h"
+#include "common/custody/pkcs8.h"
+
+static bool hash_content(const uint8_t *, size_t, uint8_t hash[CUSTODY_HASH]);
 
 static const struct {
 	const char *suffix, *what;
-	bool named_by_content;
+	/* Its name; false: it cannot have one. */
+	bool (*hash)(const uint8_t *, size_t, uint8_t hash[CUSTODY_HASH]);
 } kinds[] = {
-	[CUSTODY_KEY] = { ".key", "key", false },
-	[CUSTODY_CHAIN] = { ".chain", "certificate chain", true },
-	[CUSTODY_STAPLE] = { ".ocsp", "OCSP staple", true },
+	[CUSTODY_KEY] = { ".key", "key", pkcs8_public_hash },
+	[CUSTODY_CHAIN] = { ".chain", "certificate chain", hash_content },
+	[CUSTODY_STAPLE] = { ".ocsp", "OCSP staple", hash_content },
 };
 
 _Static_assert(nitems(kinds) == CUSTODY_KINDS, "a row per kind");
@@ -283,16 +287,20 @@ static int
 check_content(enum custody_kind kind, const uint8_t *hash, const void *bytes,
     size_t size, struct err *e)
 {
-	uint8_t have[crypto_hash_sha256_BYTES];
+	uint8_t have[CUSTODY_HASH];
 	char name[CUSTODY_NAME_MAX];
 
-	if (!kinds[kind].named_by_content)
-		return 0;
-	crypto_hash_sha256(have, bytes, size);
-	if (memcmp(have, hash, CUSTODY_HASH) == 0)
+	if (kinds[kind].hash(bytes, size, have) &&
+	    memcmp(have, hash, CUSTODY_HASH) == 0)
 		return 0;
 	custody_name(kind, hash, name);
 	return err_set(e, ERR_CORRUPT,
 	    "the %s is not what its name says (%s): it is damaged",
 	    kinds[kind].what, name);
+}
+
+static bool
+hash_content(const uint8_t *bytes, size_t size, uint8_t hash[CUSTODY_HASH])
+{
+	return crypto_hash_sha256(hash, bytes, size) == 0;
 }

@@ -4,7 +4,7 @@
  * OCSP staples.
  *
  * Each file is named by a SHA-256: a key by that of its public key
- * (SubjectPublicKeyInfo), the others by that of their own bytes, which is
+ * (SubjectPublicKeyInfo), the others by that of their own bytes; that is
  * checked whenever one is read or written.  So a file never changes its
  * meaning, and the registry and the roster say by a hash which one they
  * mean.  All of it is DER.
@@ -63,7 +63,7 @@ int custody_read(const struct custody *, enum custody_kind,
 void custody_wipe(struct custody_bytes *);
 
 /* In the place of what is there, atomically.  ERR_CORRUPT: not what the hash
- * says (chains, staples). */
+ * says. */
 int custody_write(const struct custody *, enum custody_kind,
     const uint8_t hash[CUSTODY_HASH], const void *bytes, size_t size,
     struct err *);

@@ -1,4 +1,4 @@
-/* Certificate images: what is written is read, which certificate a name
+/* test_cert_image.c: certificate images: what is written is read, which certificate a name
  * gets, and that no damaged image is taken. */
 #include <setjmp.h>
 #include <stdarg.h>
