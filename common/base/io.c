@@ -101,6 +101,30 @@ out:
 	return rv;
 }
 
+/* Where the file system knows no files without a name. */
+static int
+open_unlinked(const char *dir, struct err *e)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (io_path(path, sizeof(path), dir, TMP_PREFIX "XXXXXX", e) == -1)
+		return -1;
+	if ((fd = mkostemp(path, O_CLOEXEC)) == -1)
+		return err_errno(e, ERR_LOCAL,
+		    "cannot make a temporary file in %s", dir);
+	unlink(path);
+	return fd;
+}
+
+int
+io_unnamed(const char *dir, struct err *e)
+{
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+
+	return fd != -1 ? fd : open_unlinked(dir, e);
+}
+
 int
 io_replace_begin(struct io_replacement *f, const char *path, struct err *e)
 {

@@ -54,6 +54,10 @@ void io_sweep(const char *dir);
 int io_write_file(const char *path, const void *data, size_t size, mode_t mode,
     struct err *);
 
+/* A new file below a directory that no name leads to: it ends with its last
+ * descriptor.  Returns one to read and write it, or -1. */
+int io_unnamed(const char *dir, struct err *);
+
 /* mkdir that is content with an existing directory. */
 int io_mkdir(const char *path, mode_t mode, struct err *);
 

@@ -23,6 +23,7 @@ static const char *const state_names[STATE_N_FILES] = {
 	[STATE_AUDIT_NODE] = "audit-node.log",
 	[STATE_AUDIT_OPERATOR] = "audit-operator.log",
 	[STATE_TLS] = "tls",
+	[STATE_SPOOL] = "spool",
 	[STATE_RUN] = "run",
 };
 

@@ -24,6 +24,7 @@ enum state_file {
 	STATE_AUDIT_NODE,     /* audit-node.log */
 	STATE_AUDIT_OPERATOR, /* audit-operator.log */
 	STATE_TLS,	      /* tls/: keys of sites; see custody.h */
+	STATE_SPOOL,	      /* spool/: proxyd's files without a name */
 	STATE_RUN,	      /* run/: sockets, locks; or $RUNTIME_DIRECTORY */
 	STATE_N_FILES
 };

@@ -38,7 +38,8 @@ struct settings {
 	int64_t connect_timeout_ms, response_timeout_ms, send_timeout_ms;
 	int64_t tunnel_idle_ms, drain_ms;
 	int64_t header_size, header_fields, target_size;
-	int64_t body_size;
+	int64_t body_size, response_buffer;
+	int64_t spool_size; /* 0: none */
 	int64_t max_connections, pool_idle, pool_idle_ms;
 	int64_t max_client_connections; /* 0: no limit */
 	int64_t retries, retry_budget;	/* budget: per cent of requests */

@@ -93,6 +93,13 @@ static const struct option site_rows[] = {
 	ROW(DURATION, "time", queue_timeout_ms, "queue_timeout", 1, 3600000,
 	    "default", "a request waits at most so long; default: the role's",
 	    .word = "default"),
+	ROW(SIZE, "bytes", response_buffer, "response_buffer", 0, 1LL << 40,
+	    "default",
+	    "of a response that a slow client has not taken yet; default: "
+	    "proxy.response_buffer",
+	    .word = "default", .word_value = -1),
+	ROW(BOOL, "", request_buffering, "request_buffering", 0, 1, "on",
+	    "a body is collected before a node is chosen"),
 	LIMIT_ROWS,
 };
 

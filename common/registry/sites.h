@@ -35,6 +35,8 @@ struct site {
 	char charset[SITE_CHARSET_MAX];	      /* of their text; "": unsaid */
 	int64_t owner_check;	  /* 0, 1: only files of the home's owner */
 	int64_t queue_timeout_ms; /* 0: the role's */
+	int64_t response_buffer;  /* bytes; -1: the setting's */
+	int64_t request_buffering; /* 0, 1: bodies are collected first */
 	/* Limits (site_limits); 0: none.  Of all its clients together, and of
 	 * each of them: IPv6 by /64. */
 	struct rate requests, bandwidth;

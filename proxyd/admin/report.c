@@ -25,6 +25,7 @@ struct usage {
 static json_t *node_row(const struct report *, const struct snap_role *,
     const struct snap_node *);
 static json_t *worker_row(const struct report *, const struct sb_worker *);
+static void add_bodies(json_t *, const struct sb_worker *);
 static void add_usage(json_t *, pid_t);
 static json_t *account_row(const struct report *, const struct ranked *,
     bool owner);
@@ -216,9 +217,26 @@ worker_row(const struct report *r, const struct sb_worker *w)
 		(json_int_t)atomic_load(&w->log_dropped), "revision",
 		(json_int_t)atomic_load(&w->revision));
 
-	if (row != NULL)
+	if (row != NULL) {
+		add_bodies(row, w);
 		add_usage(row, pid);
+	}
 	return row;
+}
+
+/* What it holds for slow clients. */
+static void
+add_bodies(json_t *row, const struct sb_worker *w)
+{
+	json_t *more = json_pack("{s:I s:I s:I s:I s:I}", "collecting",
+	    (json_int_t)atomic_load(&w->collecting), "delivering",
+	    (json_int_t)atomic_load(&w->delivering), "spool_bytes",
+	    (json_int_t)atomic_load(&w->spool_used), "spool_full",
+	    (json_int_t)atomic_load(&w->spool_full), "spool_errors",
+	    (json_int_t)atomic_load(&w->spool_errors));
+
+	json_object_update(row, more);
+	json_decref(more);
 }
 
 /* CPU seconds and resident memory, from proc(5); left out when it is gone. */

@@ -31,6 +31,7 @@
 static void tick(int fd, short what, void *);
 static uint32_t descriptors_for_clients(void);
 static void sweep_clients(struct engine *);
+static void tidy_spool(struct engine *);
 static void serve_queues(int fd, short what, void *);
 static void accept_ready(int fd, short what, void *);
 static void check_idle(struct engine *);
@@ -75,7 +76,8 @@ engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
 	e->log = log;
 	e->date_s = -1;
 	e->client_fds = descriptors_for_clients();
-	e->tools = (struct flow_tools){ &e->bufs, &e->pipes };
+	e->tools.bufs = &e->bufs;
+	e->tools.pipes = &e->pipes;
 	LIST_INIT(&e->listeners);
 	TAILQ_INIT(&e->idle_nodes);
 	e->pools = calloc(sb->head->n_targets, sizeof(*e->pools));
@@ -145,6 +147,7 @@ engine_free(struct engine *e)
 	balance_free(e->balance);
 	buf_pool_free(&e->bufs);
 	pipe_pool_free(&e->pipes);
+	spool_free(e->tools.spool);
 	snapshot_release(e->snap);
 	if (e->tick != NULL)
 		event_free(e->tick);
@@ -167,6 +170,15 @@ engine_serve_tls(struct engine *e, struct tls_server *tls, struct err *err)
 	return (e->handshakes = handshakes_new(e, tls, err)) == NULL ? -1 : 0;
 }
 
+int
+engine_spool(struct engine *e, int fd, struct err *err)
+{
+	if ((e->tools.spool = spool_new(fd)) == NULL)
+		return err_set(err, ERR_LOCAL, "out of memory for a spool");
+	spool_limit(e->tools.spool, e->snap->head->settings.spool_size);
+	return 0;
+}
+
 void
 engine_snapshot(struct engine *e, struct snapshot *snap)
 {
@@ -174,6 +186,8 @@ engine_snapshot(struct engine *e, struct snapshot *snap)
 	e->snap = snap;
 	if (e->tls != NULL)
 		tls_server_profile(e->tls, snap->head->settings.tls_profile);
+	if (e->tools.spool != NULL)
+		spool_limit(e->tools.spool, snap->head->settings.spool_size);
 	atomic_store_explicit(&e->row->revision, snap->head->revision,
 	    memory_order_relaxed);
 }
@@ -187,7 +201,7 @@ engine_enter(struct engine *e)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	e->now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-	e->now_ms = e->now_us / 1000;
+	e->now_ms = e->tools.now_ms = e->now_us / 1000;
 }
 
 void
@@ -445,9 +459,26 @@ tick(int fd, short what, void *arg)
 	    memory_order_relaxed);
 	sweep_clients(e);
 	node_conn_sweep(e, false);
+	tidy_spool(e);
 	engine_resume(e);
 	check_idle(e);
 	engine_leave(e);
+}
+
+static void
+tidy_spool(struct engine *e)
+{
+	struct spool *sp = e->tools.spool;
+
+	if (sp == NULL)
+		return;
+	spool_tidy(sp, e->now_ms);
+	atomic_store_explicit(&e->row->spool_used, spool_used(sp),
+	    memory_order_relaxed);
+	atomic_store_explicit(&e->row->spool_full, spool_fulls(sp),
+	    memory_order_relaxed);
+	atomic_store_explicit(&e->row->spool_errors, spool_errors(sp),
+	    memory_order_relaxed);
 }
 
 static void

@@ -33,6 +33,9 @@ void engine_serve_files(struct engine *, struct files *);
 /* Takes TLS clients from now on; borrowed, must outlive the engine. */
 int engine_serve_tls(struct engine *, struct tls_server *, struct err *);
 
+/* Where bodies go that somebody is too slow for; fd is taken. */
+int engine_spool(struct engine *, int fd, struct err *);
+
 /* Ends every connection at once. */
 void engine_free(struct engine *);
 

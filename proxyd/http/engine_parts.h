@@ -58,6 +58,7 @@ struct engine {
 	uint32_t n_clients, room, sweep_at;
 	uint32_t n_tunnels; /* of the clients */
 	uint32_t n_exchanges;
+	uint32_t n_collecting, n_delivering; /* of them */
 	struct client *dead_clients, *free_clients;
 
 	struct node_pool *pools; /* by target row */

@@ -282,10 +282,13 @@ sweep_response(struct exchange *x)
 	if (x->node != NULL)
 		look_at_lazy(&x->node->s);
 	look_at_lazy(&x->client->s);
-	if (flow_pending(&x->down)) {
-		if (passed(x, x->progress_ms, settings(x)->send_ms))
-			exchange_abandon(x, WHY_CLIENT_STALLED);
-	} else if (passed(x, x->progress_ms, settings(x)->response_ms)) {
+	if (x->up.state == FLOW_DONE)
+		client_shrink(x->client);
+	if (flow_pending(&x->down) &&
+	    passed(x, x->progress_ms, settings(x)->send_ms)) {
+		exchange_abandon(x, WHY_CLIENT_STALLED);
+	} else if (x->node_due &&
+	    passed(x, x->node_ms, settings(x)->response_ms)) {
 		exchange_release(x, BALANCE_FAILED, WHY_NODE_TIMEOUT, false);
 		exchange_abandon(x, WHY_NODE_TIMEOUT);
 	}

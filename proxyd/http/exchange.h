@@ -65,6 +65,8 @@ struct exchange {
 	bool broken_up;	  /* the node takes no more of the body */
 	bool tell_why;	  /* in X-Muster-Why */
 	bool keep_alive;  /* the client goes on after this */
+	bool delivering;  /* all is here from the node; it has been let go */
+	bool node_due;	  /* the node is the one waited for */
 	uint8_t interims; /* 1xx so far */
 	uint8_t attempts;
 	uint16_t status;  /* sent to the client; 0: none */
@@ -76,6 +78,7 @@ struct exchange {
 	int64_t start_us, queued_us, sent_us;  /* -1: not so far */
 	int64_t queue_us, connect_us, node_us; /* how long; -1 */
 	int64_t state_ms, progress_ms; /* since when; of the last byte moved */
+	int64_t node_ms;	       /* of the last one from the node */
 	int64_t rate_ms;	       /* the body's rate is measured from */
 	uint64_t rate_bytes;
 	const char *client_ip;
@@ -131,6 +134,8 @@ void exchange_node_failed(struct exchange *, enum why);
 /* Gives back node and place.  `how` is for its health record. */
 void exchange_release(struct exchange *, enum balance_end how, enum why,
     bool reusable);
+/* Gives back the site's place. */
+void exchange_release_site(struct exchange *);
 /* Lets go whoever waits for a place in this role. */
 void exchange_serve_queue(struct engine *, const struct snap_role *);
 void exchange_leave_queue(struct exchange *);

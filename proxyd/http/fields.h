@@ -37,6 +37,7 @@
 	X(X_REAL_IP, 'x', 'p', "x-real-ip")                   \
 	X(X_REQUEST_ID, 'x', 'd', "x-request-id")             \
 	X(X_MUSTER_WHY, 'x', 'y', "x-muster-why")             \
+	X(X_ACCEL_BUFFERING, 'x', 'g', "x-accel-buffering")   \
 	X(MAX_FORWARDS, 'm', 's', "max-forwards")             \
 	X(COOKIE, 'c', 'e', "cookie")                         \
 	X(REFERER, 'r', 'r', "referer")                       \

@@ -72,12 +72,12 @@ exchange_free(struct exchange *x)
 	struct engine *e = x->e;
 	struct snapshot *snap = x->snap;
 	const struct snap_role *role = x->role;
-	bool held = x->holds_site;
 
 	exchange_move(x, X_DONE);
-	if (held)
-		sb_release(sb_account(e->sb, x->site->account)->active,
-		    e->slot);
+	exchange_release_site(x);
+	if (x->delivering)
+		atomic_store_explicit(&e->row->delivering, --e->n_delivering,
+		    memory_order_relaxed);
 	static_release(x);
 	atomic_store_explicit(&e->row->exchanges, --e->n_exchanges,
 	    memory_order_relaxed);
@@ -114,13 +114,9 @@ count(struct exchange *x)
 	struct sb_worker *row = x->e->row;
 
 	sb_add(&row->bytes_in, x->up.bytes);
-	sb_add(&row->bytes_out, x->down.bytes);
+	sb_add(&row->bytes_out, flow_delivered(&x->down));
 	if (x->why != WHY_NONE)
 		engine_count(&row->why[x->why]);
-	if (x->target != NULL && x->node_us >= 0) {
-		sb_add(&x->target->bytes_out, x->up.bytes);
-		sb_add(&x->target->bytes_in, x->down.bytes);
-	}
 	if (x->site == NULL)
 		return;
 	count_account(x, x->site->account);
@@ -139,7 +135,7 @@ count_account(struct exchange *x, uint32_t number)
 	sb_add(&a->status[x->status / 100 < 6 ? x->status / 100 : 0], 1);
 	if (x->up.bytes > 0)
 		sb_add(&a->bytes_in, x->up.bytes);
-	sb_add(&a->bytes_out, x->down.bytes);
+	sb_add(&a->bytes_out, flow_delivered(&x->down));
 	if (x->node_us > 0)
 		sb_add(&a->node_us, (uint64_t)x->node_us);
 }
@@ -186,7 +182,7 @@ fill_entry(struct exchange *x, struct access_log_entry *out)
 		.status = x->status > 0 ? x->status : STATUS_CLIENT_GONE,
 		.why = x->why,
 		.bytes_in = x->up.bytes,
-		.bytes_out = x->down.bytes,
+		.bytes_out = flow_delivered(&x->down),
 		.total_us = e->now_us - x->start_us,
 		.queue_us = x->queue_us,
 		.connect_us = x->connect_us,

@@ -5,11 +5,16 @@
 
 #include "proxyd/http/flow_parts.h"
 
-#define TURN_MAX (2U << 20) /* bytes before others have their turn */
-#define JOIN_MAX (4U << 10) /* of a body copied behind its head */
+#define TURN_MAX    (2U << 20) /* bytes before others have their turn */
+#define PATIENCE_MS 20	       /* a full destination is watched so long */
+#define SLOW_RATE   8000       /* bytes a ms: below, it is a slow one */
+#define JOIN_MAX    (4U << 10) /* of a body copied behind its head */
 
 static enum flow_result move(struct flow *, struct flow_tools *,
     struct sock *src, struct sock *dst, enum why *);
+static void not_full(struct flow *);
+static enum flow_result put_away(struct flow *, struct flow_tools *,
+    enum flow_result);
 static void let_go(struct flow *, struct flow_tools *);
 static enum flow_result before_write(struct flow *, struct flow_tools *,
     struct sock *src, const struct sock *dst);
@@ -38,6 +43,8 @@ flow_fini(struct flow *f, struct flow_tools *t)
 	buf_give(t->bufs, &f->head_buf);
 	buf_give(t->bufs, &f->raw_buf);
 	pipe_give(t->pipes, &f->pipe);
+	if (f->store.head != 0)
+		store_free(t->spool, &f->store);
 	f->head_size = f->size = f->rest_size = f->raw_size = 0;
 }
 
@@ -50,11 +57,17 @@ flow_head(struct flow *f, char *head, size_t size, size_t room)
 	f->own_head = false;
 }
 
-/* Bytes that wait for the destination. */
 static size_t
+in_pipe(const struct flow *f)
+{
+	return f->pipe != NULL ? f->pipe->held : 0;
+}
+
+/* Bytes that wait for the destination. */
+static uint64_t
 waiting(const struct flow *f)
 {
-	return f->head_size + f->size + (f->pipe != NULL ? f->pipe->held : 0);
+	return f->head_size + f->store.size + f->size + in_pipe(f);
 }
 
 bool
@@ -63,21 +76,32 @@ flow_pending(const struct flow *f)
 	return waiting(f) + f->raw_size > 0;
 }
 
+uint64_t
+flow_delivered(const struct flow *f)
+{
+	uint64_t all = f->filter != NULL ? f->turned : f->bytes;
+	uint64_t left = waiting(f) - f->head_size;
+
+	return left < all ? all - left : 0;
+}
+
 enum flow_result
 flow_run(struct flow *f, struct flow_tools *t, struct sock *src,
     struct sock *dst, enum why *why)
 {
-	uint64_t bytes = f->bytes;
-	size_t before = waiting(f);
+	uint64_t bytes = f->bytes, before = waiting(f);
 	enum flow_result r = move(f, t, src, dst, why);
 
-	/* Woken for nothing: by the source, which cannot know. */
-	if ((r == FLOW_WAITS_DST || r == FLOW_WAITS_LEAVE) &&
-	    f->bytes == bytes && waiting(f) == before)
-		sock_mute(src);
-	if (r == FLOW_WAITS_SRC || r == FLOW_FINISHED)
+	if (src == NULL)
+		return r;
+	if (r == FLOW_WAITS_SRC || f->state != FLOW_OPEN) {
 		sock_unmute(src);
-	if (r == FLOW_FINISHED)
+	} else if ((r == FLOW_WAITS_DST || r == FLOW_WAITS_LEAVE) &&
+	    f->bytes == bytes && waiting(f) == before) {
+		/* Woken for nothing: by the source, which cannot know. */
+		sock_mute(src);
+	}
+	if (f->state != FLOW_OPEN)
 		sock_eager(src);
 	return r;
 }
@@ -93,6 +117,11 @@ move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
 
 		if (r == FLOW_WAITS_SRC)
 			r = flush(f, t, dst);
+		if (r == FLOW_WAITS_SRC)
+			not_full(f);
+		else if ((r == FLOW_WAITS_DST || r == FLOW_WAITS_LEAVE) &&
+		    f->store_max > 0)
+			r = put_away(f, t, r);
 		if (r != FLOW_WAITS_SRC)
 			return r;
 		if (flow_must_turn(f))
@@ -123,6 +152,60 @@ move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
 	}
 }
 
+static void
+not_full(struct flow *f)
+{
+	f->full_ms = 0;
+	f->slow = false;
+}
+
+/* Whether the destination, which is full, is a slow one.  One that is only
+ * behind for a moment, or takes megabytes a second, is worth waiting for. */
+static bool
+is_slow(struct flow *f, const struct flow_tools *t)
+{
+	int64_t age = t->now_ms - f->full_ms;
+
+	if (f->full_ms != 0 && age < PATIENCE_MS)
+		return false;
+	f->slow = f->full_ms != 0 &&
+	    f->written - f->full_at < (uint64_t)age * SLOW_RATE;
+	f->full_ms = t->now_ms;
+	f->full_at = f->written;
+	return f->slow;
+}
+
+/* A slow destination: FLOW_WAITS_SRC when all that it did not take is put
+ * away, and there is more to come; else r. */
+static enum flow_result
+put_away(struct flow *f, struct flow_tools *t, enum flow_result r)
+{
+	if (t->spool == NULL || (!f->slow && !is_slow(f, t)))
+		return r;
+	if (f->size > 0) {
+		size_t n = store_put(t->spool, &f->store, f->data, f->size);
+
+		f->data += n;
+		f->size -= n;
+	}
+	if (f->size == 0 && in_pipe(f) > 0)
+		store_put_pipe(t->spool, &f->store, f->pipe);
+	if (f->size + in_pipe(f) == 0) {
+		if (f->state != FLOW_OPEN && !flow_must_turn(f)) {
+			let_go(f, t);
+			return r;
+		}
+		if (f->store.size >= f->store_max)
+			return r;
+		if (spool_room(t->spool) > 0)
+			return FLOW_WAITS_SRC;
+	}
+	if (!f->refused)
+		spool_refused(t->spool);
+	f->refused = true;
+	return r;
+}
+
 /* What is idle holds neither buffer nor pipe. */
 static void
 let_go(struct flow *f, struct flow_tools *t)
@@ -142,7 +225,7 @@ before_write(struct flow *f, struct flow_tools *t, struct sock *src,
 		    f->state != FLOW_OPEN ? FILTER_END :
 			src->readable	  ? FILTER_MORE :
 					    FILTER_FLUSH);
-	if (f->head_size > 0 && src->readable &&
+	if (f->head_size > 0 && f->state == FLOW_OPEN && src->readable &&
 	    flow_may_splice(f, t, src, dst))
 		return flow_splice(f, src);
 	return FLOW_WAITS_SRC;
@@ -171,7 +254,8 @@ static void
 join_head(struct flow *f)
 {
 	if (f->own_head || f->head_size == 0 || f->size == 0 ||
-	    f->size > JOIN_MAX || f->head_size + f->size > f->head_room)
+	    f->store.size > 0 || f->size > JOIN_MAX ||
+	    f->head_size + f->size > f->head_room)
 		return;
 	memcpy(f->head + f->head_size, f->data, f->size);
 	f->head_size += f->size;
@@ -193,13 +277,21 @@ count_written(struct flow *f, size_t n)
 		f->may_write -= n;
 }
 
+/* What of the data can be written now: not before what was put away. */
+static size_t
+due(const struct flow *f)
+{
+	return f->store.size > 0 ? 0 : f->size;
+}
+
+/* FLOW_WAITS_SRC: head and data are written, as far as they are due. */
 static enum flow_result
 flush_memory(struct flow *f, struct flow_tools *t, struct sock *dst)
 {
-	while (f->head_size + f->size > 0) {
+	while (f->head_size + due(f) > 0) {
 		struct iovec iov[2];
 		size_t head = leave(f, f->head_size);
-		size_t body = leave(f, f->head_size + f->size) - head;
+		size_t body = leave(f, f->head_size + due(f)) - head;
 		int n = 0;
 		ssize_t sent;
 
@@ -214,8 +306,7 @@ flush_memory(struct flow *f, struct flow_tools *t, struct sock *dst)
 			iov[n++] = (struct iovec){ f->head, head };
 		if (body > 0)
 			iov[n++] = (struct iovec){ f->data, body };
-		sent = sock_send(dst, iov, n,
-		    f->pipe != NULL && f->pipe->held > 0);
+		sent = sock_send(dst, iov, n, in_pipe(f) > 0);
 		if (sent < 0)
 			return FLOW_DST_ERROR;
 		count_written(f, (size_t)sent);
@@ -226,23 +317,59 @@ flush_memory(struct flow *f, struct flow_tools *t, struct sock *dst)
 		f->data += (size_t)sent - head;
 		f->size -= (size_t)sent - head;
 	}
-	return FLOW_WAITS_SRC;
-}
-
-/* FLOW_WAITS_SRC: nothing is left to write. */
-static enum flow_result
-flush(struct flow *f, struct flow_tools *t, struct sock *dst)
-{
-	enum flow_result r;
-
-	join_head(f);
-	if ((r = flush_memory(f, t, dst)) != FLOW_WAITS_SRC)
-		return r;
 	if (f->own_head) {
 		buf_give(t->bufs, &f->head_buf);
 		f->own_head = false;
 	}
-	while (f->pipe != NULL && f->pipe->held > 0) {
+	return FLOW_WAITS_SRC;
+}
+
+static enum flow_result
+store_to(struct flow *f, struct flow_tools *t, struct sock *dst, struct buf *b)
+{
+	uint64_t start = f->written;
+
+	while (f->store.size > 0) {
+		ssize_t n, sent;
+
+		if (f->may_write == 0)
+			return FLOW_WAITS_LEAVE;
+		if (!dst->writable)
+			return FLOW_WAITS_DST;
+		if (f->written - start > TURN_MAX)
+			return FLOW_WAITS_TURN;
+		n = store_peek(t->spool, &f->store, b->data, leave(f, b->room));
+		if (n < 0)
+			return FLOW_LOST;
+		sent = sock_send(dst, &(struct iovec){ b->data, (size_t)n }, 1,
+		    false);
+		if (sent < 0)
+			return FLOW_DST_ERROR;
+		count_written(f, (size_t)sent);
+		store_eat(t->spool, &f->store, (size_t)sent);
+	}
+	return FLOW_WAITS_SRC;
+}
+
+static enum flow_result
+flush_store(struct flow *f, struct flow_tools *t, struct sock *dst)
+{
+	enum flow_result r;
+	struct buf *b;
+
+	if (!dst->writable || f->may_write == 0)
+		return f->may_write == 0 ? FLOW_WAITS_LEAVE : FLOW_WAITS_DST;
+	if ((b = buf_take(t->bufs, BUF_LARGE)) == NULL)
+		return FLOW_NO_MEMORY;
+	r = store_to(f, t, dst, b);
+	buf_give(t->bufs, &b);
+	return r;
+}
+
+static enum flow_result
+flush_pipe(struct flow *f, struct sock *dst)
+{
+	while (in_pipe(f) > 0) {
 		ssize_t n;
 
 		if (f->may_write == 0)
@@ -255,4 +382,18 @@ flush(struct flow *f, struct flow_tools *t, struct sock *dst)
 		count_written(f, (size_t)n);
 	}
 	return FLOW_WAITS_SRC;
+}
+
+/* FLOW_WAITS_SRC: nothing is left to write. */
+static enum flow_result
+flush(struct flow *f, struct flow_tools *t, struct sock *dst)
+{
+	enum flow_result r;
+
+	join_head(f);
+	r = flush_memory(f, t, dst);
+	if (r == FLOW_WAITS_SRC && f->store.size > 0 &&
+	    (r = flush_store(f, t, dst)) == FLOW_WAITS_SRC)
+		r = flush_memory(f, t, dst);
+	return r == FLOW_WAITS_SRC ? flush_pipe(f, dst) : r;
 }

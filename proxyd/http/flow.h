@@ -6,6 +6,10 @@
  * nothing more is read before all of it went out.  So a slow reader slows the
  * writer, and memory is bounded.  Big bodies of known length go by splice
  * (pipe.h) and are never seen.
+ *
+ * With a store (spool.h) a slow reader slows nobody: what it does not take is
+ * put away there, up to a bound, as fast as the writer gives it.  Whoever
+ * takes all, or most, at once never comes near it.
  */
 #ifndef MUSTER_FLOW_H
 #define MUSTER_FLOW_H
@@ -19,6 +23,7 @@
 #include "proxyd/http/framing.h"
 #include "proxyd/http/pipe.h"
 #include "proxyd/http/sock.h"
+#include "proxyd/http/spool.h"
 #include "proxyd/process/why.h"
 
 /* How it goes out: as it is, or in our chunks. */
@@ -65,6 +70,7 @@ struct flow {
 	uint64_t left;	  /* of FRAMING_LENGTH */
 	uint64_t limit;	  /* of payload; UINT64_MAX: none */
 	uint64_t bytes;	  /* payload read so far */
+	uint64_t turned;  /* payload that the filter made of it */
 	uint64_t written; /* of all that goes out, heads too */
 	uint64_t lazy_at; /* when it can be lazier: of bytes */
 	/* How many bytes may be read and written by now; UINT64_MAX: no bound.
@@ -79,12 +85,21 @@ struct flow {
 	bool filter_full;  /* it filled all its room */
 	bool filter_keeps; /* it may keep what it was given */
 	bool filter_done;
+	/* Between head and data stands what was put away. */
+	struct store store;
+	uint64_t store_max; /* bytes that may be; 0: nothing is */
+	bool slow;	    /* the destination is */
+	bool refused;	    /* the spool was full */
+	int64_t full_ms;    /* when it was full first; 0: it is not */
+	uint64_t full_at;   /* of written */
 };
 
 /* What a flow needs of its worker. */
 struct flow_tools {
 	struct buf_pool *bufs;
 	struct pipe_pool *pipes;
+	struct spool *spool; /* NULL: none */
+	int64_t now_ms;
 };
 
 enum flow_result {
@@ -99,6 +114,7 @@ enum flow_result {
 	FLOW_BAD, /* no such framing: *why */
 	FLOW_TOO_LARGE,
 	FLOW_NO_MEMORY,
+	FLOW_LOST, /* what was put away cannot be read */
 };
 
 void flow_init(struct flow *, struct body_framing, enum flow_out);
@@ -122,11 +138,16 @@ void flow_head(struct flow *, char *head, size_t size, size_t room);
  */
 enum flow_result flow_feed(struct flow *, char *data, size_t size, enum why *);
 
-/* Moves what can be moved. */
+/* Moves what can be moved.  When the state is FLOW_ENDED afterwards, the
+ * source is done with, and may be NULL from then on. */
 enum flow_result flow_run(struct flow *, struct flow_tools *, struct sock *src,
     struct sock *dst, enum why *);
 
 /* Whether bytes wait for the destination. */
 bool flow_pending(const struct flow *);
+
+/* Payload that the destination has taken, as it came out of the filter; of a
+ * body in our chunks a few bytes less, until all of it is through. */
+uint64_t flow_delivered(const struct flow *);
 
 #endif

@@ -194,6 +194,7 @@ flow_turn(struct flow *f, struct flow_tools *t, enum filter_push push)
 		return FLOW_CUT;
 	f->data = f->buf->data;
 	f->size = (size_t)n;
+	f->turned += (uint64_t)n;
 	f->filter_full = f->size == f->buf->room;
 	f->filter_keeps = push == FILTER_MORE;
 	if (f->raw_size == 0 && !f->filter_full) {

@@ -43,6 +43,7 @@ static const unsigned char response_policy[FIELD_N] = {
 	[FIELD_TE] = DROP,
 	[FIELD_TRAILER] = DROP,
 	[FIELD_X_MUSTER_WHY] = DROP,
+	[FIELD_X_ACCEL_BUFFERING] = DROP, /* for us: see may_put_away() */
 };
 
 /* What decides whether a field goes on. */

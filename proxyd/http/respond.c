@@ -19,6 +19,7 @@ static void take_heads(struct exchange *);
 static bool relay_interim(struct exchange *);
 static void respond(struct exchange *);
 static void open_tunnel(struct exchange *);
+static void let_node_go(struct exchange *);
 static void complete(struct exchange *);
 
 void
@@ -184,6 +185,22 @@ extra_fields(const struct exchange *x, char *line, size_t size)
 		    static_why(x));
 }
 
+/* How much of the body may be put away for a slow client.  A program that
+ * wants to know how far its client is says no, in the field that nginx made
+ * known. */
+static uint64_t
+may_put_away(const struct exchange *x)
+{
+	const struct field *f = NULL;
+	const char *base = x->node->in->data + x->node->in->start;
+
+	if (fields_have(&x->res.fields, FIELD_X_ACCEL_BUFFERING))
+		f = fields_find(&x->res.fields, FIELD_X_ACCEL_BUFFERING, NULL);
+	if (f != NULL && field_is(base + f->value, f->value_len, "no"))
+		return 0;
+	return x->site->response_buffer;
+}
+
 static void
 respond(struct exchange *x)
 {
@@ -210,6 +227,7 @@ respond(struct exchange *x)
 	sb_latency(x->target, (uint64_t)x->node_us);
 	flow_init(&x->down, x->res.body, out);
 	x->down.splice = x->snap->head->settings.splice != 0;
+	x->down.store_max = may_put_away(x);
 	/* The buffer goes over to the flow: the head in it was copied. */
 	x->down.buf = n->in;
 	n->in = NULL;
@@ -223,29 +241,44 @@ respond(struct exchange *x)
 	}
 	flow_head(&x->down, e->scratch, size, sizeof(e->scratch));
 	x->status = x->res.status;
+	x->node_ms = e->now_ms;
 	exchange_move(x, X_RESPONSE);
 	exchange_run_down(x);
+}
+
+/* What was moved, and who is waited for now. */
+static void
+note_progress(struct exchange *x, enum flow_result r, uint64_t bytes,
+    uint64_t written)
+{
+	bool read = x->down.bytes != bytes;
+
+	x->node_due = r == FLOW_WAITS_SRC && x->down.state == FLOW_OPEN;
+	if (read)
+		x->node_ms = x->e->now_ms;
+	/* What is put away for a client is no sign of its life. */
+	if (x->down.written != written || (read && !flow_pending(&x->down)))
+		x->progress_ms = x->e->now_ms;
 }
 
 void
 exchange_run_down(struct exchange *x)
 {
-	uint64_t before = x->down.bytes;
-	size_t pending = x->down.head_size + x->down.size;
+	uint64_t bytes = x->down.bytes, written = x->down.written;
 	enum why why = WHY_NONE;
+	enum flow_result r = flow_run(&x->down, &x->e->tools,
+	    x->node == NULL ? NULL : &x->node->s, &x->client->s, &why);
 
-	switch (flow_run(&x->down, &x->e->tools, &x->node->s, &x->client->s,
-	    &why)) {
+	switch (r) {
 	case FLOW_WAITS_SRC:
 	case FLOW_WAITS_DST:
 	case FLOW_WAITS_LEAVE:
-		if (x->down.bytes != before ||
-		    x->down.head_size + x->down.size != pending)
-			x->progress_ms = x->e->now_ms;
-		break;
 	case FLOW_WAITS_TURN:
-		x->progress_ms = x->e->now_ms;
-		sock_again(&x->node->s);
+		note_progress(x, r, bytes, written);
+		if (r == FLOW_WAITS_TURN)
+			sock_again(&x->client->s);
+		if (x->down.state == FLOW_ENDED && !x->delivering)
+			let_node_go(x);
 		break;
 	case FLOW_FINISHED:
 		complete(x);
@@ -264,11 +297,14 @@ exchange_run_down(struct exchange *x)
 	case FLOW_NO_MEMORY:
 		exchange_abandon(x, WHY_NO_MEMORY);
 		break;
+	case FLOW_LOST:
+		exchange_abandon(x, WHY_SPOOL_LOST);
+		break;
 	}
 }
 
 static void
-complete(struct exchange *x)
+release_well(struct exchange *x)
 {
 	/* Whatever the node sends behind its response is no response. */
 	bool reusable = x->res.keep_alive && x->up.state == FLOW_DONE &&
@@ -276,6 +312,34 @@ complete(struct exchange *x)
 	    x->down.in != FRAMING_CLOSE;
 
 	exchange_release(x, BALANCE_OK, WHY_NONE, reusable);
+}
+
+/* All of the response is here, though the client has not taken it all: the
+ * next request may have the node's place, and the site's. */
+static void
+let_node_go(struct exchange *x)
+{
+	struct engine *e = x->e;
+
+	release_well(x);
+	exchange_release_site(x);
+	/* A body that the node did not wait for goes nowhere now. */
+	if (x->up.state != FLOW_DONE) {
+		flow_fini(&x->up, &e->tools);
+		x->up.state = FLOW_DONE;
+		x->broken_up = true;
+	}
+	x->delivering = true;
+	atomic_store_explicit(&e->row->delivering, ++e->n_delivering,
+	    memory_order_relaxed);
+	if (e->n_queued > 0)
+		exchange_serve_queue(e, x->role);
+}
+
+static void
+complete(struct exchange *x)
+{
+	release_well(x);
 	exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
 }
 

@@ -63,6 +63,15 @@ hold_site(struct exchange *x)
 	return x->holds_site;
 }
 
+void
+exchange_release_site(struct exchange *x)
+{
+	if (x->holds_site)
+		sb_release(sb_account(x->e->sb, x->site->account)->active,
+		    x->e->slot);
+	x->holds_site = false;
+}
+
 static void
 choose(struct exchange *x)
 {
@@ -392,6 +401,9 @@ exchange_run_up(struct exchange *x)
 			exchange_reply(x, why);
 		else
 			exchange_abandon(x, why);
+		break;
+	case FLOW_LOST:
+		exchange_abandon(x, WHY_SPOOL_LOST);
 		break;
 	case FLOW_CUT:
 	case FLOW_SRC_ERROR:

@@ -6,6 +6,7 @@
  */
 #include "proxyd/process/compile.h"
 
+#include <sys/sysinfo.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,8 @@ add_settings(struct compile *c)
 	out.eject_ms = (uint32_t)s->eject_ms;
 	out.eject_max_ms = (uint32_t)s->eject_max_ms;
 	out.max_clients = (uint32_t)s->max_connections;
+	out.spool_size = (uint64_t)s->spool_size /
+	    (s->workers != 0 ? (unsigned)s->workers : (unsigned)get_nprocs());
 	out.log_format = *s->access_log == '\0' ? SNAP_LOG_OFF :
 	    s->access_log_format == LOG_COMMON	? SNAP_LOG_COMMON :
 	    s->access_log_format == LOG_JSON	? SNAP_LOG_JSON :
@@ -259,11 +262,16 @@ add_site(const struct site *site, void *arg)
 		.s.max_body =
 		    (uint64_t)(site->max_body != 0 ? site->max_body :
 						     c->settings->body_size),
+		.s.response_buffer = (uint64_t)(site->response_buffer >= 0 ?
+			site->response_buffer :
+			c->settings->response_buffer),
 		.s.account = sb_account_row(c->board, SB_SITE, site->id),
 		.s.owner_account = SB_NONE,
 	};
 	uint32_t index;
 
+	if (site->request_buffering)
+		out.s.flags |= SNAP_SITE_COLLECTS;
 	set_static(&out.s, site);
 	if (*site->owner != '\0')
 		out.s.owner_account =

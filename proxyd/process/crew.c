@@ -51,12 +51,15 @@ struct crew {
 	int64_t revision;
 	char user[64];
 	char tickets[TICKET_KEYS_TEXT]; /* "": none */
+	char spool_dir[PATH_MAX];
+	bool no_spool; /* it has been told */
 	void (*on_change)(const struct err *, void *);
 	void *arg;
 };
 
 static int start_member(struct crew *, int position, struct err *);
 static int equip(struct member *, struct err *);
+static int send_spool(struct member *, struct err *);
 static int send_listeners(struct member *, struct err *);
 static int send_news(struct member *, enum news, struct err *);
 static void send_owed(struct member *);
@@ -125,6 +128,12 @@ void
 crew_set_user(struct crew *c, const char *user)
 {
 	snprintf(c->user, sizeof(c->user), "%s", user);
+}
+
+void
+crew_set_spool(struct crew *c, const char *dir)
+{
+	snprintf(c->spool_dir, sizeof(c->spool_dir), "%s", dir);
 }
 
 void
@@ -253,9 +262,31 @@ equip(struct member *m, struct err *e)
 		-1 ||
 	    ipc_send(m->fd, IPC_LOG_RING, 0, m->ring->fd, NULL, e) == -1 ||
 	    send_news(m, NEWS_SNAPSHOT, e) == -1 ||
-	    send_news(m, NEWS_TICKETS, e) == -1 || send_listeners(m, e) == -1)
+	    send_news(m, NEWS_TICKETS, e) == -1 || send_spool(m, e) == -1 ||
+	    send_listeners(m, e) == -1)
 		return -1;
 	return ipc_send(m->fd, IPC_START, 0, -1, c->user, e);
+}
+
+/* Without one it serves all the same. */
+static int
+send_spool(struct member *m, struct err *e)
+{
+	struct crew *c = m->crew;
+	struct err why;
+	int fd = io_unnamed(c->spool_dir, &why), rv;
+
+	if (fd == -1) {
+		if (!c->no_spool)
+			log_error("%s; slow clients hold their nodes",
+			    why.text);
+		c->no_spool = true;
+		return 0;
+	}
+	c->no_spool = false;
+	rv = ipc_send(m->fd, IPC_SPOOL, 0, fd, NULL, e);
+	close(fd);
+	return rv;
 }
 
 static int

@@ -40,6 +40,9 @@ void crew_tickets(struct crew *, const struct ticket_keys *);
 /* The account for workers started from now on. */
 void crew_set_user(struct crew *, const char *user);
 
+/* The directory of their spool files, for workers started from now on. */
+void crew_set_spool(struct crew *, const char *dir);
+
 /* Starts what is missing, drains what is too many; `relisten`: the listeners
  * have changed.  Needs a snapshot. */
 void crew_resize(struct crew *, unsigned n_workers, int64_t drain_ms,

@@ -40,6 +40,7 @@ enum ipc_type {
 	/* Later ones stand here: the numbers cross an upgrade. */
 	IPC_CERTS,   /* from the follower, to a worker: fd */
 	IPC_TICKETS, /* to a worker, to a new master: text: ticket keys */
+	IPC_SPOOL,   /* to a worker: fd: its file for bodies */
 	IPC_N_TYPES
 };
 

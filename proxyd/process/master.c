@@ -102,6 +102,7 @@ static int set_up(struct master *, struct err *);
 static void set_args(struct master *);
 static int catch_signals(struct master *, struct err *);
 static int make_parts(struct master *, struct err *);
+static void set_spool(struct master *);
 static int open_admin(struct master *, struct err *);
 static int take_place(struct master *, struct err *);
 static int take_over(struct master *, struct err *);
@@ -220,8 +221,22 @@ make_parts(struct master *m, struct err *e)
 	if (m->crew == NULL ||
 	    (m->health = health_new(m->base, &m->board, e)) == NULL)
 		return -1;
+	set_spool(m);
 	m->tickets = tickets_new(m->base, m->crew, &m->keys, m->keys_ms, e);
 	return m->tickets == NULL ? -1 : 0;
+}
+
+/* The crew says it if there is no such directory. */
+static void
+set_spool(struct master *m)
+{
+	char dir[PATH_MAX];
+	struct err e;
+
+	state_path(&m->options->state, STATE_SPOOL, dir);
+	if (io_mkdir(dir, 0700, &e) == -1)
+		log_debug("%s", e.text);
+	crew_set_spool(m->crew, dir);
 }
 
 static int

@@ -23,7 +23,7 @@
 #include "proxyd/process/why.h"
 #include "proxyd/tls/failure.h"
 
-#define SB_VERSION	 1
+#define SB_VERSION	 2
 #define SB_LATENCY_STEPS 96 /* a quarter of an octave each, from 16 us */
 #define SB_NONE		 UINT32_MAX
 
@@ -72,6 +72,11 @@ struct sb_worker {
 	_Atomic int64_t revision;	     /* of its snapshot */
 	_Atomic uint32_t clients, exchanges, tunnels, node_conns;
 	_Atomic uint32_t queued;
+	/* Exchanges without a node: bodies that are collected, responses that
+	 * slow clients still take. */
+	_Atomic uint32_t collecting, delivering;
+	_Atomic uint64_t spool_used;		   /* bytes on disk */
+	_Atomic uint64_t spool_full, spool_errors; /* times */
 	_Atomic uint64_t accepted, requests, retries;
 	_Atomic uint64_t log_dropped;
 	_Atomic uint64_t bytes_in, bytes_out; /* from, to clients */

@@ -78,6 +78,7 @@ enum snap_site_flag {
 	SNAP_SITE_DISABLED = 1 << 0,	/* 503 and its page */
 	SNAP_SITE_STATIC = 1 << 1,	/* plain files of its home are ours */
 	SNAP_SITE_OWNER_CHECK = 1 << 2, /* only those of the home's owner */
+	SNAP_SITE_COLLECTS = 1 << 3,	/* bodies, before a node is chosen */
 };
 
 struct snap_site {
@@ -90,6 +91,7 @@ struct snap_site {
 	uint32_t max_active;		 /* 0: no bound */
 	uint32_t queue_ms;		 /* 0: the role's */
 	uint64_t max_body;		 /* 0: no bound */
+	uint64_t response_buffer;	 /* bytes put away for a slow client */
 	struct snap_text disabled_page;	 /* HTML, or none: the built-in */
 	struct snap_text error_page;	 /* for 502, 503, 504 */
 	/* Static files; files_key is of all that decides how they are
@@ -140,6 +142,7 @@ struct snap_settings {
 	uint32_t splice;      /* bool: big bodies by splice */
 	uint32_t tls_profile; /* enum snap_tls_profile */
 	uint32_t https_port;  /* that redirects name; 0: none */
+	uint64_t spool_size;  /* bytes a worker puts on disk */
 	struct snap_text via; /* our name in Via */
 };
 

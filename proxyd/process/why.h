@@ -58,6 +58,7 @@
 	X(RETRY_BUDGET, 502, "retry_budget")         \
 	/* Ourselves. */                             \
 	X(NO_MEMORY, 503, "no_memory")               \
+	X(SPOOL_LOST, 503, "spool_lost")             \
 	X(NO_DESCRIPTORS, 503, "no_descriptors")     \
 	X(DRAINING, 503, "draining")                 \
 	X(LOCAL_ANSWER, 200, "local_answer")         \

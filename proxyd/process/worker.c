@@ -45,11 +45,14 @@ typedef int message_fn(struct worker *, struct ipc_message *, struct err *);
 
 static message_fn take_scoreboard, take_log_ring, take_snapshot, take_listener,
     drop_listeners, start, drain, take_certs, take_tickets;
+static message_fn take_scoreboard, take_log_ring, take_snapshot, take_spool,
+    take_listener, drop_listeners, start, drain;
 
 static message_fn *const messages[IPC_N_TYPES] = {
 	[IPC_SCOREBOARD] = take_scoreboard,
 	[IPC_LOG_RING] = take_log_ring,
 	[IPC_SNAPSHOT] = take_snapshot,
+	[IPC_SPOOL] = take_spool,
 	[IPC_LISTENER] = take_listener,
 	[IPC_UNLISTEN] = drop_listeners,
 	[IPC_START] = start,
@@ -106,6 +109,7 @@ prepare(struct worker *w, struct err *e)
 {
 	struct ipc_message m;
 
+	signal(SIGXFSZ, SIG_IGN); /* a limit is an error like a full disk */
 	tzset(); /* reads a file, which is forbidden later on */
 	if ((w->base = engine_event_base(e)) == NULL ||
 	    (w->files = files_new(w->base, e)) == NULL ||
@@ -174,6 +178,16 @@ take_snapshot(struct worker *w, struct ipc_message *m, struct err *e)
 		return -1;
 	engine_serve_files(w->engine, w->files);
 	return engine_serve_tls(w->engine, w->tls, e);
+}
+
+static int
+take_spool(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	if (w->engine == NULL) {
+		io_close(&m->fd);
+		return err_set(e, ERR_PROTOCOL, "a spool before a snapshot");
+	}
+	return engine_spool(w->engine, m->fd, e);
 }
 
 static int

@@ -26,7 +26,7 @@ struct ends {
 static struct event_base *base;
 static struct buf_pool bufs;
 static struct pipe_pool pipes;
-static struct flow_tools tools = { &bufs, &pipes };
+static struct flow_tools tools = { .bufs = &bufs, .pipes = &pipes };
 
 static void
 noted(int fd, short what, void *arg)
@@ -88,7 +88,8 @@ pump(struct flow *f, struct ends *s, const char *bytes, size_t size,
 			eof = true;
 		}
 		event_base_loop(base, EVLOOP_NONBLOCK);
-		r = flow_run(f, &tools, &s->src, &s->dst, &why);
+		r = flow_run(f, &tools, f->state == FLOW_OPEN ? &s->src : NULL,
+		    &s->dst, &why);
 		n = recv(s->reader, got + *n_got, bite, 0);
 		*n_got += n > 0 ? (size_t)n : 0;
 		assert_in_range(rounds, 0, 100000); /* else it hangs */
@@ -329,7 +330,7 @@ a_blocked_flow_mutes_its_source(void **state)
  * flushed, and gives no more than a few bytes a turn. */
 struct echo {
 	struct flow_filter filter;
-	char held[400000];
+	char held[1400000];
 	size_t from, to;
 };
 
@@ -474,6 +475,187 @@ a_flow_keeps_within_its_leave(void **state)
 	free(got);
 }
 
+static struct spool *
+open_spool(uint64_t limit)
+{
+	struct err e;
+	int fd = io_unnamed("/tmp", &e);
+
+	assert_int_not_equal(fd, -1);
+	tools.spool = spool_new(fd);
+	assert_non_null(tools.spool);
+	spool_limit(tools.spool, limit);
+	tools.now_ms = 1;
+	return tools.spool;
+}
+
+static void
+close_spool(void)
+{
+	assert_int_equal(spool_used(tools.spool), 0);
+	spool_free(tools.spool);
+	tools.spool = NULL;
+}
+
+/* Gives the flow all of the source while its destination takes nothing. */
+static size_t
+fill_up(struct flow *f, struct ends *s, const char *bytes, size_t size)
+{
+	enum flow_result r = FLOW_WAITS_DST;
+	enum why why;
+	size_t sent = 0;
+
+	for (int idle = 0; idle < 20 && f->state == FLOW_OPEN; idle++) {
+		ssize_t n = sent < size ?
+		    send(s->writer, bytes + sent, size - sent, MSG_NOSIGNAL) :
+		    0;
+
+		if (sent == size)
+			shutdown(s->writer, SHUT_WR);
+		if (n > 0)
+			idle = 0;
+		sent += n > 0 ? (size_t)n : 0;
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		tools.now_ms += 30;
+		r = flow_run(f, &tools, &s->src, &s->dst, &why);
+		assert_true(r == FLOW_WAITS_DST || r == FLOW_WAITS_SRC ||
+		    r == FLOW_WAITS_TURN);
+	}
+	return sent;
+}
+
+/* A source is done with though nobody reads, holds no memory then, and every
+ * byte arrives all the same. */
+static void
+a_slow_reader_slows_nobody(void **state)
+{
+	static const enum framing ins[] = { FRAMING_LENGTH, FRAMING_CHUNKED,
+		FRAMING_CLOSE };
+	enum { SIZE = 700000 };
+	char *payload = malloc(SIZE), *in = malloc(2 * SIZE),
+	     *got = malloc(3 * SIZE), scratch[1000];
+	struct echo *e = malloc(sizeof(*e));
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i++)
+		payload[i] = (char)(i * 31 + i / 251);
+	for (size_t i = 0; i < nitems(ins) * 2 * 2; i++) {
+		enum framing kind = ins[i / 4];
+		size_t n_in = SIZE, n;
+		struct ends s;
+		struct flow f;
+
+		open_spool(4 << 20);
+		open_ends(&s);
+		memcpy(in, payload, SIZE);
+		if (kind == FRAMING_CHUNKED)
+			n_in = chunk(in, payload, SIZE);
+		flow_init(&f, (struct body_framing){ kind, SIZE },
+		    i & 1 ? FLOW_CHUNKS : FLOW_RAW);
+		f.splice = true;
+		f.store_max = 4 << 20;
+		*e = (struct echo){ .filter.turn = echo_turn };
+		if (i & 2)
+			flow_filter(&f, &e->filter);
+		memset(scratch, 'h', sizeof(scratch));
+		flow_head(&f, scratch, 500, sizeof(scratch));
+		assert_int_equal(fill_up(&f, &s, in, n_in), n_in);
+		assert_int_equal(f.state, FLOW_ENDED);
+		assert_null(f.buf);
+		assert_null(f.raw_buf);
+		assert_null(f.pipe);
+		assert_true(f.store.size > SIZE / 2);
+		sock_close(&s.src); /* nobody asks for it any more */
+		assert_int_equal(pump(&f, &s, NULL, 0, 50000, got, &n),
+		    FLOW_FINISHED);
+		assert_int_equal(f.bytes, SIZE);
+		for (size_t k = 0; k < 500; k++)
+			assert_int_equal(got[k], 'h');
+		memmove(got, got + 500, n -= 500);
+		if (i & 1)
+			n = unchunk(got, n);
+		assert_int_equal(n, i & 2 ? 2 * SIZE : SIZE);
+		assert_int_equal(flow_delivered(&f), n);
+		for (size_t k = 0; k < n; k++)
+			assert_int_equal(got[k], payload[i & 2 ? k / 2 : k]);
+		flow_fini(&f, &tools);
+		close_ends(&s);
+		close_spool();
+	}
+	free(payload);
+	free(in);
+	free(got);
+	free(e);
+}
+
+/* Within its bound, and the spool's: then the source waits as ever. */
+static void
+a_store_is_bounded(void **state)
+{
+	enum { SIZE = 3 << 20 };
+	char *bytes = malloc(SIZE), *got = malloc(SIZE);
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (char)(i * 7 + i / 1000);
+	for (int i = 0; i < 8; i++) {
+		uint64_t limit = i & 1 ? 10 * SPOOL_BLOCK : 100 * SPOOL_BLOCK;
+		size_t n, sent;
+		struct ends s;
+		struct flow f;
+
+		open_spool(limit);
+		open_ends(&s);
+		flow_init(&f, (struct body_framing){ FRAMING_LENGTH, SIZE },
+		    FLOW_RAW);
+		f.splice = i & 2;
+		f.store_max = i & 4 ? 300000 : UINT64_MAX;
+		sent = fill_up(&f, &s, bytes, SIZE);
+		assert_int_equal(f.refused, (i & 1) && !(i & 4));
+		assert_int_equal(spool_fulls(tools.spool), f.refused);
+		assert_true(spool_used(tools.spool) <= limit);
+		assert_int_equal(f.state, i & 5 ? FLOW_OPEN : FLOW_ENDED);
+		if (i & 4)
+			assert_in_range(f.store.size, 300000, 1500000);
+		tools.now_ms++;
+		assert_int_equal(pump(&f, &s, bytes + sent, SIZE - sent, 100000,
+				     got, &n),
+		    FLOW_FINISHED);
+		assert_int_equal(n, SIZE);
+		assert_memory_equal(got, bytes, SIZE);
+		flow_fini(&f, &tools);
+		close_ends(&s);
+		close_spool();
+	}
+	free(bytes);
+	free(got);
+}
+
+/* Whoever takes what comes, if in bites, has nothing put away. */
+static void
+a_quick_reader_needs_no_store(void **state)
+{
+	char *bytes = calloc(1, 2000000), *got = malloc(2000000);
+	struct ends s;
+	struct flow f;
+	size_t n;
+
+	(void)state;
+	open_spool(4 << 20);
+	open_ends(&s);
+	flow_init(&f, (struct body_framing){ FRAMING_CLOSE, 0 }, FLOW_RAW);
+	f.store_max = UINT64_MAX;
+	assert_int_equal(pump(&f, &s, bytes, 2000000, 10000, got, &n),
+	    FLOW_FINISHED);
+	assert_int_equal(n, 2000000);
+	assert_int_equal(f.store.total, 0);
+	flow_fini(&f, &tools);
+	close_ends(&s);
+	close_spool();
+	free(bytes);
+	free(got);
+}
+
 static int
 open_base(void **state)
 {
@@ -506,6 +688,9 @@ main(void)
 		cmocka_unit_test(a_filter_turns_the_payload),
 		cmocka_unit_test(a_filter_is_flushed),
 		cmocka_unit_test(a_flow_keeps_within_its_leave),
+		cmocka_unit_test(a_slow_reader_slows_nobody),
+		cmocka_unit_test(a_store_is_bounded),
+		cmocka_unit_test(a_quick_reader_needs_no_store),
 	};
 
 	return cmocka_run_group_tests_name("flow", tests, open_base,
