@@ -44,7 +44,7 @@ client_new(struct engine *e, int fd, const struct addr *peer, bool secure)
 		return;
 	}
 	memset(c, 0, sizeof(*c));
-	if (sock_open(&c->s, fd, e->base, client_ready, c) == -1) {
+	if (sock_open(&c->s, fd, &e->loop, client_ready, c) == -1) {
 		c->next = e->free_clients;
 		e->free_clients = c;
 		return;

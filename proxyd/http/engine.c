@@ -84,8 +84,9 @@ engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
 	e->queues = calloc(sb->head->n_targets, sizeof(*e->queues));
 	e->tick = event_new(base, -1, EV_PERSIST, tick, e);
 	e->queue_tick = event_new(base, -1, 0, serve_queues, e);
-	if (e->pools == NULL || e->queues == NULL || e->tick == NULL ||
-	    e->queue_tick == NULL || event_add(e->tick, &every) == -1 ||
+	if (sock_loop_init(&e->loop, base) == -1 || e->pools == NULL ||
+	    e->queues == NULL || e->tick == NULL || e->queue_tick == NULL ||
+	    event_add(e->tick, &every) == -1 ||
 	    getrandom(e->random, sizeof(e->random), 0) == -1) {
 		err_set(err, ERR_LOCAL, "cannot start the engine");
 		engine_free(e);
@@ -148,6 +149,8 @@ engine_free(struct engine *e)
 	buf_pool_free(&e->bufs);
 	pipe_pool_free(&e->pipes);
 	spool_free(e->tools.spool);
+	sock_loop_fini(&e->loop);
+	compress_memory_fini(&e->compress);
 	snapshot_release(e->snap);
 	if (e->tick != NULL)
 		event_free(e->tick);

@@ -10,6 +10,7 @@
 #include "proxyd/balance/balance.h"
 #include "proxyd/balance/queue.h"
 #include "proxyd/http/buf.h"
+#include "proxyd/http/compress_memory.h"
 #include "proxyd/http/engine.h"
 #include "proxyd/http/flow.h"
 #include "proxyd/http/forward.h"
@@ -46,7 +47,9 @@ struct engine {
 	struct log_ring *log; /* NULL: none */
 	struct buf_pool bufs;
 	struct pipe_pool pipes;
+	struct compress_memory compress;
 	struct flow_tools tools;
+	struct sock_loop loop;
 	int64_t now_us, now_ms; /* monotonic, of the event under way */
 	uint64_t random[2];
 

@@ -111,7 +111,7 @@ connect_new(struct engine *e, const struct snap_node *node)
 		return NULL;
 	}
 	memset(n, 0, sizeof(*n));
-	if (sock_open(&n->s, fd, e->base, node_ready, n) == -1) {
+	if (sock_open(&n->s, fd, &e->loop, node_ready, n) == -1) {
 		n->next = e->free_nodes;
 		e->free_nodes = n;
 		errno = ENOMEM;

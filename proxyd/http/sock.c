@@ -11,7 +11,7 @@
 #define EVERYTHING (EV_READ | EV_WRITE | EV_CLOSED | EV_PERSIST | EV_ET)
 
 int
-sock_open(struct sock *s, int fd, struct event_base *base,
+sock_open(struct sock *s, int fd, struct sock_loop *loop,
     event_callback_fn ready, void *arg)
 {
 	s->fd = fd;
@@ -19,7 +19,10 @@ sock_open(struct sock *s, int fd, struct event_base *base,
 	s->muted = s->shutting = false;
 	s->lazy = 0;
 	s->tls = NULL;
-	if (event_assign(&s->ev, base, fd, EVERYTHING, ready, arg) == -1 ||
+	s->loop = loop;
+	s->turn.le_prev = NULL;
+	if (event_assign(&s->ev, loop->base, fd, EVERYTHING, ready, arg) ==
+		-1 ||
 	    event_add(&s->ev, NULL) == -1) {
 		close(fd);
 		s->fd = -1;
@@ -160,6 +163,9 @@ sock_close(struct sock *s)
 	sock_last_word(s);
 	tls_conn_free(s->tls);
 	s->tls = NULL;
+	if (s->turn.le_prev != NULL)
+		LIST_REMOVE(s, turn);
+	s->turn.le_prev = NULL;
 	close(s->fd);
 	s->fd = -1;
 }
@@ -234,8 +240,50 @@ sock_eager(struct sock *s)
 	s->lazy = 0;
 }
 
+/* --- turns */
+
+/* What a callback makes active runs before the kernel is asked again what
+ * else there is; so one who did that could keep all others out.  A time-out
+ * of nothing comes behind that question. */
+static void
+next_turn(evutil_socket_t fd, short what, void *arg)
+{
+	struct sock_loop *l = arg;
+	struct sock *s;
+
+	(void)fd;
+	(void)what;
+	while ((s = LIST_FIRST(&l->again)) != NULL) {
+		LIST_REMOVE(s, turn);
+		s->turn.le_prev = NULL;
+		event_active(&s->ev, EV_READ, 0);
+	}
+}
+
 void
 sock_again(struct sock *s)
 {
-	event_active(&s->ev, EV_READ, 0);
+	static const struct timeval now = { 0, 0 };
+
+	if (s->fd == -1 || s->turn.le_prev != NULL)
+		return;
+	LIST_INSERT_HEAD(&s->loop->again, s, turn);
+	event_add(s->loop->next, &now);
+}
+
+int
+sock_loop_init(struct sock_loop *l, struct event_base *base)
+{
+	LIST_INIT(&l->again);
+	l->base = base;
+	l->next = event_new(base, -1, 0, next_turn, l);
+	return l->next != NULL ? 0 : -1;
+}
+
+void
+sock_loop_fini(struct sock_loop *l)
+{
+	if (l->next != NULL)
+		event_free(l->next);
+	l->next = NULL;
 }

@@ -13,6 +13,7 @@
 #ifndef MUSTER_SOCK_H
 #define MUSTER_SOCK_H
 
+#include <sys/queue.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <stdbool.h>
@@ -32,15 +33,28 @@ struct sock {
 	bool shutting; /* the last word of TLS still has to go out */
 	int lazy;      /* bytes below which it is not told; 0: any */
 	struct tls_conn *tls; /* ours; NULL: plain */
+	struct sock_loop *loop;
+	LIST_ENTRY(sock) turn; /* of those whose turn comes again */
 	struct event ev;
+};
+
+/* All sockets of a worker. */
+struct sock_loop {
+	struct event_base *base;
+	LIST_HEAD(, sock) again; /* had their turn, and have more to do */
+	struct event *next;
 };
 
 #define SOCK_EOF   0
 #define SOCK_AGAIN (-1)
 #define SOCK_ERROR (-2)
 
+/* 0, or -1: no memory. */
+int sock_loop_init(struct sock_loop *, struct event_base *);
+void sock_loop_fini(struct sock_loop *);
+
 /* Takes fd and waits for everything.  -1: no memory; fd is closed. */
-int sock_open(struct sock *, int fd, struct event_base *,
+int sock_open(struct sock *, int fd, struct sock_loop *,
     event_callback_fn ready, void *arg);
 
 /* Notes what an event says. */
@@ -101,7 +115,8 @@ void sock_unmute(struct sock *);
 void sock_lazy(struct sock *);
 void sock_eager(struct sock *);
 
-/* Calls `ready` again later in this loop, after others had their turn. */
+/* Calls `ready` again when everybody who has something to do, also what came
+ * meanwhile, had his turn. */
 void sock_again(struct sock *);
 
 #endif
