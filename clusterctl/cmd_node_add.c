@@ -38,9 +38,13 @@ const struct command cmd_node_add = {
 	.summary = "register a node without an agent (a plain backend)",
 	.about = "The proxy sends it work; orders cannot reach it.  A machine "
 		 "that shall have an\nagent is enrolled instead (clusterctl "
-		 "enroll).\n",
+		 "enroll).  unix:/PATH is a program on the\nproxy's own "
+		 "machine, whose socket the account proxy.user may connect "
+		 "to.\n",
 	.examples = "  clusterctl node add old1 10.0.0.9 --role worker_http "
-		    "--port worker_http=8081\n",
+		    "--port worker_http=8081\n"
+		    "  clusterctl node add php unix:/run/app.sock --role "
+		    "worker_http\n",
 	.section = SECTION_NODES,
 	.needs = NEEDS_REGISTRY,
 	OPTS_OF(add_rows, struct add_opts),
@@ -60,16 +64,16 @@ run_add(struct context *cx, const void *opts, int argc, char **argv,
 	struct node n;
 
 	(void)argc;
-	if (name_check("node name", argv[0], e) == -1 ||
-	    addr_parse(argv[1], 0, &a, e) == -1)
+	if (name_check("node name", argv[0], e) == -1)
 		return -1;
-	if (addr_port(&a) != 0)
+	node_init(&n, argv[0]);
+	if (addr_place(argv[1], n.addr, e) == -1)
+		return -1;
+	if (addr_parse(argv[1], 0, &a, e) == 0 && addr_port(&a) != 0)
 		return err_set(e, ERR_USAGE,
 		    "'%.60s' has a port: a backend's ports go by role "
 		    "(--port ROLE=PORT)",
 		    argv[1]);
-	node_init(&n, argv[0]);
-	addr_format_ip(&a, n.addr);
 	if (fields_store(&node_options, &o->fields, &n, e) == -1 ||
 	    enter(context_registry(cx), o, &n, e) == -1)
 		return -1;

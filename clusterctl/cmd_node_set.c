@@ -18,7 +18,7 @@ struct set_opts {
 static const struct opt set_rows[] = {
 	{ .name = "address",
 	    .type = OPT_TEXT,
-	    .arg = "IP[:PORT]",
+	    .arg = "IP[:PORT]|unix:/PATH",
 	    .offset = offsetof(struct set_opts, address),
 	    .help = "where it is; with PORT, where its agent listens" },
 	{ .name = "port",
@@ -97,6 +97,8 @@ set_address(struct registry *r, const char *name, const char *text,
 	char ip[ADDR_TEXT_MAX], port[8];
 	struct addr a;
 
+	if (addr_unix_path(text) != NULL)
+		return nodes_set(r, name, "address", text, e);
 	if (addr_parse(text, 0, &a, e) == -1)
 		return -1;
 	addr_format_ip(&a, ip);

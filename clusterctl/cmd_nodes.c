@@ -107,7 +107,7 @@ put_node(struct table *t, const struct dir_node *n)
 	static const enum colour colours[] = { [NODE_UP] = COLOUR_NONE,
 		[NODE_DRAIN] = COLOUR_YELLOW,
 		[NODE_MAINTENANCE] = COLOUR_YELLOW };
-	char at[ADDR_TEXT_MAX];
+	char at[ADDR_PLACE_MAX];
 
 	directory_node_address(n, at);
 	table_put(t, n->name);

@@ -346,7 +346,7 @@ print_node(struct table *t, const struct shown *s)
 	int64_t cert_s =
 	    s->cert_not_after_s > 0 ? s->cert_not_after_s : n->cert_not_after_s;
 	int64_t days = (cert_s - clock_wall_ms() / 1000) / DAY_S;
-	char addr[ADDR_TEXT_MAX];
+	char addr[ADDR_PLACE_MAX];
 
 	directory_node_address(n, addr);
 	table_put(t, n->name);

@@ -1,6 +1,7 @@
 /* directory.c: see directory.h. */
 #include "clusterctl/directory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ directory_free(struct directory *d)
 	for (size_t i = 0; i < d->n_nodes; i++) {
 		free(d->nodes[i].name);
 		free(d->nodes[i].uuid);
+		free(d->nodes[i].place);
 		free(d->nodes[i].roles);
 	}
 	for (size_t i = 0; i < d->n_roles; i++)
@@ -61,7 +63,8 @@ directory_add_node(struct directory *d, const struct node *node, struct err *e)
 {
 	struct dir_node n = { 0 };
 
-	if (addr_parse(node->addr, node->agent_port, &n.addr, e) == -1)
+	if (!node_is_unix(node) &&
+	    addr_parse(node->addr, node->agent_port, &n.addr, e) == -1)
 		return err_wrap(e, "node %s", node->name);
 	n.roles = xcalloc(node->n_roles, sizeof(*n.roles));
 	for (size_t i = 0; i < node->n_roles; i++) {
@@ -77,6 +80,7 @@ directory_add_node(struct directory *d, const struct node *node, struct err *e)
 	qsort(n.roles, n.n_roles, sizeof(*n.roles), compare_texts);
 	n.name = xstrdup(node->name);
 	n.uuid = xstrdup(node->uuid);
+	n.place = node_is_unix(node) ? xstrdup(node->addr) : NULL;
 	n.has_agent = node->has_key && node->agent_port != 0;
 	memcpy(n.key, node->key, sizeof(n.key));
 	n.cert_not_after_s = node->cert_not_after_s;
@@ -172,9 +176,11 @@ directory_check_role(const struct directory *d, const char *role, struct err *e)
 }
 
 void
-directory_node_address(const struct dir_node *n, char buf[ADDR_TEXT_MAX])
+directory_node_address(const struct dir_node *n, char buf[ADDR_PLACE_MAX])
 {
-	if (n->has_agent)
+	if (n->place != NULL)
+		snprintf(buf, ADDR_PLACE_MAX, "%s", n->place);
+	else if (n->has_agent)
 		addr_format(&n->addr, buf);
 	else
 		addr_format_ip(&n->addr, buf);
@@ -264,7 +270,8 @@ address(void *arg, const char *text)
 	if (addr_parse(text, 0, &wanted, &e) == -1)
 		return NULL;
 	for (size_t i = 0; i < d->n_nodes; i++)
-		if (addr_same_ip(&d->nodes[i].addr, &wanted))
+		if (d->nodes[i].addr.len != 0 &&
+		    addr_same_ip(&d->nodes[i].addr, &wanted))
 			return d->nodes[i].name;
 	return NULL;
 }

@@ -17,7 +17,8 @@
 
 struct dir_node {
 	char *name, *uuid;
-	struct addr addr; /* of its agent, with the port */
+	struct addr addr; /* of its agent, with the port; len 0: no IP */
+	char *place;	  /* where it is instead; NULL with an IP */
 	bool has_agent;	  /* else a plain backend: no key, takes no orders */
 	uint8_t key[KEY_SIZE];
 	int64_t cert_not_after_s;
@@ -50,8 +51,8 @@ const struct dir_node *directory_get(const struct directory *, const char *name,
     struct err *);
 int directory_check_role(const struct directory *, const char *role,
     struct err *);
-/* Where its agent listens; the IP alone for a node without one. */
-void directory_node_address(const struct dir_node *, char buf[ADDR_TEXT_MAX]);
+/* Where its agent listens; the IP or socket of a node without one. */
+void directory_node_address(const struct dir_node *, char buf[ADDR_PLACE_MAX]);
 bool directory_node_has_role(const struct dir_node *, const char *role);
 
 /* For nodeset_parse(); valid as long as the directory. */

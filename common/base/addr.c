@@ -2,6 +2,7 @@
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -93,6 +94,52 @@ void
 addr_format_ip(const struct addr *a, char buf[ADDR_TEXT_MAX])
 {
 	*put_ip(buf, a) = '\0';
+}
+
+const char *
+addr_unix_path(const char *text)
+{
+	return strncmp(text, "unix:", 5) == 0 ? text + 5 : NULL;
+}
+
+int
+addr_unix_check(const char *text, struct err *e)
+{
+	const char *path = addr_unix_path(text);
+	size_t len = path == NULL ? 0 : strlen(path);
+
+	if (len < 2 || *path != '/' || !text_is_utf8(path, len))
+		return err_set(e, ERR_USAGE,
+		    "'%.64s' is not unix: and an absolute path", text);
+	if (len >= ADDR_UNIX_MAX)
+		return err_set(e, ERR_USAGE,
+		    "'%.64s...' is too long: a socket's path has at most %d "
+		    "bytes",
+		    text, ADDR_UNIX_MAX - 1);
+	for (; *path != '\0'; path++)
+		if ((unsigned char)*path <= ' ' || *path == 0x7f ||
+		    *path == ',')
+			return err_set(e, ERR_USAGE,
+			    "'%.64s' has a space, comma or control character",
+			    text);
+	return 0;
+}
+
+int
+addr_place(const char *text, char place[ADDR_PLACE_MAX], struct err *e)
+{
+	struct addr a;
+
+	if (addr_unix_path(text) != NULL) {
+		if (addr_unix_check(text, e) == -1)
+			return -1;
+		snprintf(place, ADDR_PLACE_MAX, "%s", text);
+		return 0;
+	}
+	if (addr_parse(text, 0, &a, e) == -1)
+		return -1;
+	addr_format_ip(&a, place);
+	return 0;
 }
 
 bool

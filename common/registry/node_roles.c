@@ -76,6 +76,9 @@ nodes_set_port(struct registry *r, const char *name, const char *role,
 	if (rv == 0 && node_find_role(&n, role) == NULL)
 		rv = err_set(e, ERR_NO_TARGET, "node %s has no role %.64s",
 		    name, role);
+	if (rv == 0 && port != 0 && node_is_unix(&n))
+		rv = err_set(e, ERR_USAGE,
+		    "node %s is a Unix socket, which has no port", name);
 	if (rv == 0)
 		rv = db_run(r, e, sql, INT(port), TEXT(role), TEXT(name));
 	return registry_end(r, rv, e);

@@ -22,8 +22,10 @@ static int get_by(struct registry *, const char *sql, struct bind,
     struct node *, struct err *);
 static int check_new(struct registry *, const struct node *, struct err *);
 static int check_free(struct registry *, const struct node *, struct err *);
-static int check_address(const char *text, char ip[ADDR_TEXT_MAX],
-    struct err *);
+static int check_address(const struct node *, const char *text,
+    char addr[ADDR_PLACE_MAX], struct err *);
+static int check_unix(const struct node *, const char *text,
+    char addr[ADDR_PLACE_MAX], struct err *);
 static bool is_nowhere(const struct addr *);
 static int insert(struct registry *, const struct node *, struct err *);
 static int set_value(struct registry *, const char *name, const char *option,
@@ -79,6 +81,12 @@ node_find_role(const struct node *n, const char *role)
 		if (strcmp(n->roles[i].name, role) == 0)
 			return &n->roles[i];
 	return NULL;
+}
+
+bool
+node_is_unix(const struct node *n)
+{
+	return addr_unix_path(n->addr) != NULL;
 }
 
 void
@@ -137,7 +145,7 @@ nodes_add(struct registry *r, const struct node *n, struct err *e)
 
 	if (registry_begin(r, e, "add node %s %s", n->name, n->addr) == -1)
 		return -1;
-	rv = check_address(n->addr, clean.addr, e);
+	rv = check_address(n, n->addr, clean.addr, e);
 	if (rv == 0)
 		rv = check_new(r, &clean, e);
 	if (rv == 0)
@@ -253,7 +261,7 @@ set_address(struct registry *r, const struct node *n, const char *value,
 	    "UPDATE nodes SET addr = ?2 WHERE name = ?1 AND addr <> ?2";
 	struct node moved = *n;
 
-	if (check_address(value, moved.addr, e) == -1 ||
+	if (check_address(n, value, moved.addr, e) == -1 ||
 	    check_free(r, &moved, e) == -1)
 		return -1;
 	return db_run(r, e, sql, TEXT(n->name), TEXT(moved.addr));
@@ -271,6 +279,10 @@ set_agent_port(struct registry *r, const struct node *n, const char *value,
 	if (text_parse_u64("agent_port", value, n->has_key ? 1 : 0, 65535,
 		&port, e) == -1)
 		return -1;
+	if (port != 0 && node_is_unix(n))
+		return err_set(e, ERR_USAGE,
+		    "node %s is a Unix socket: no agent listens there",
+		    n->name);
 	moved.agent_port = (uint16_t)port;
 	if (check_free(r, &moved, e) == -1)
 		return -1;
@@ -346,10 +358,13 @@ check_free(struct registry *r, const struct node *n, struct err *e)
 
 /* One spelling an address, so that equal ones are found equal. */
 static int
-check_address(const char *text, char ip[ADDR_TEXT_MAX], struct err *e)
+check_address(const struct node *n, const char *text, char addr[ADDR_PLACE_MAX],
+    struct err *e)
 {
 	struct addr a;
 
+	if (addr_unix_path(text) != NULL)
+		return check_unix(n, text, addr, e);
 	if (addr_parse(text, 0, &a, e) == -1)
 		return -1;
 	if (addr_port(&a) != 0)
@@ -358,8 +373,27 @@ check_address(const char *text, char ip[ADDR_TEXT_MAX], struct err *e)
 	if (is_nowhere(&a))
 		return err_set(e, ERR_USAGE,
 		    "'%.64s' is no address of one machine", text);
-	addr_format_ip(&a, ip);
+	addr_format_ip(&a, addr);
 	return 0;
+}
+
+/* A socket has no port, and no agent behind it. */
+static int
+check_unix(const struct node *n, const char *text, char addr[ADDR_PLACE_MAX],
+    struct err *e)
+{
+	if (n->agent_port != 0 || n->has_key)
+		return err_set(e, ERR_USAGE,
+		    "node %s has an agent, so its address is an IP; a Unix "
+		    "socket is a node of its own (clusterctl node add)",
+		    n->name);
+	for (size_t i = 0; i < n->n_roles; i++)
+		if (n->roles[i].port != 0)
+			return err_set(e, ERR_USAGE,
+			    "node %s has a port for role %s, and a Unix socket "
+			    "has none (--port %s=role)",
+			    n->name, n->roles[i].name, n->roles[i].name);
+	return addr_place(text, addr, e);
 }
 
 /* "Any", multicast, broadcast. */

@@ -28,11 +28,13 @@ struct node_role {
 struct node {
 	char name[NAME_MAX_LEN + 1];
 	char uuid[UUID_LEN + 1];
-	char addr[ADDR_TEXT_MAX]; /* IP without port */
-	uint16_t agent_port;	  /* 0: no agent, a plain backend */
-	bool has_key;		  /* enrolled; then key and serial count */
-	uint8_t key[KEY_SIZE];	  /* X25519 */
-	uint64_t serial;	  /* of its newest certificate */
+	/* IP without port; "unix:/PATH" of a plain backend on each machine
+	 * with a proxy. */
+	char addr[ADDR_PLACE_MAX];
+	uint16_t agent_port;   /* 0: no agent, a plain backend */
+	bool has_key;	       /* enrolled; then key and serial count */
+	uint8_t key[KEY_SIZE]; /* X25519 */
+	uint64_t serial;       /* of its newest certificate */
 	int64_t cert_not_after_s;
 	enum node_state state;
 	int64_t state_since_ms;
@@ -48,6 +50,8 @@ const char *node_state_name(enum node_state); /* "up", "drain" ... */
 int node_state_parse(const char *, enum node_state *, struct err *);
 const struct node_role *node_find_role(const struct node *,
     const char *role); /* or NULL */
+
+bool node_is_unix(const struct node *);
 
 /* A new node with defaults: a fresh UUID, up, weight 1, no roles. */
 void node_init(struct node *, const char *name);

@@ -107,7 +107,6 @@ record_to_node(json_t *o, struct node *n, struct err *e)
 	const char *addr, *state, *uuid;
 	int64_t port, serial, weight, maxconn;
 	struct node out;
-	struct addr a;
 	char name[NAME_MAX_LEN + 1];
 
 	if (get_name(o, name, sizeof(name), e) == -1 ||
@@ -117,7 +116,7 @@ record_to_node(json_t *o, struct node *n, struct err *e)
 	weight = out.weight;
 	maxconn = out.maxconn;
 	if (json_opt_string(o, "uuid", UUID_LEN, out.uuid, &uuid, e) == -1 ||
-	    json_get_string(o, "addr", ADDR_TEXT_MAX - 1, &addr, e) == -1 ||
+	    json_get_string(o, "addr", ADDR_PLACE_MAX - 1, &addr, e) == -1 ||
 	    json_opt_int(o, "agent_port", 0, 65535, 0, &port, e) == -1 ||
 	    json_opt_int(o, "serial", 0, INT64_MAX, 0, &serial, e) == -1 ||
 	    json_opt_int(o, "cert_not_after_s", 0, INT64_MAX, 0,
@@ -130,12 +129,11 @@ record_to_node(json_t *o, struct node *n, struct err *e)
 	    json_opt_string(o, "state", 16, "up", &state, e) == -1 ||
 	    node_state_parse(state, &out.state, e) == -1 ||
 	    get_key(o, &out.has_key, out.key, e) == -1 ||
-	    get_roles(o, &out, e) == -1 || addr_parse(addr, 0, &a, e) == -1)
+	    get_roles(o, &out, e) == -1 || addr_place(addr, out.addr, e) == -1)
 		return err_wrap(e, "node %s", name);
 	if (!uuid_valid(uuid))
 		return err_set(e, ERR_PROTOCOL, "node %s: bad UUID", name);
 	memmove(out.uuid, uuid, UUID_LEN + 1);
-	addr_format_ip(&a, out.addr);
 	out.agent_port = (uint16_t)port;
 	out.serial = (uint64_t)serial;
 	*n = out;

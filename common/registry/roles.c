@@ -42,6 +42,10 @@ static const struct option role_rows[] = {
 	    "a request waits at most so long"),
 	TIME(slow_start_ms, "slow_start", 0, 3600000, "30s",
 	    "a node that came back is loaded gradually over this time"),
+	ROW(WORD, "", proxy_protocol, "proxy_protocol", 0, 0, "off",
+	    "connections to its nodes begin with a PROXY header, which names "
+	    "the client",
+	    .words = "off|v1|v2"),
 };
 
 const struct option_table role_options = { "role option", role_rows,

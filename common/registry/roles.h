@@ -38,6 +38,8 @@ struct health {
 	unsigned status_min, status_max;
 };
 
+enum role_proxy { ROLE_PROXY_OFF, ROLE_PROXY_V1, ROLE_PROXY_V2 };
+
 struct role {
 	char name[NAME_MAX_LEN + 1];
 	bool predefined;
@@ -46,6 +48,7 @@ struct role {
 	int64_t interval_ms, check_timeout_ms, rise, fall;
 	int64_t maxconn; /* per node; 0: no limit */
 	int64_t queue, queue_timeout_ms, slow_start_ms;
+	int64_t proxy_protocol; /* enum role_proxy */
 };
 
 extern const struct option_table role_options;

@@ -201,12 +201,8 @@ check_listen(const char *text, struct err *e)
 {
 	struct addr a;
 
-	if (strncmp(text, "unix:/", 6) == 0)
-		/* sun_path, with its NUL. */
-		return strlen(text + 5) < 108 ?
-		    0 :
-		    err_set(e, ERR_USAGE, "'%.60s...' is too long a path",
-			text);
+	if (addr_unix_path(text) != NULL)
+		return addr_unix_check(text, e);
 	if (addr_parse(text, 0, &a, e) == -1)
 		return -1;
 	if (addr_port(&a) == 0)

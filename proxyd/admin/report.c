@@ -163,13 +163,16 @@ node_row(const struct report *r, const struct snap_role *role,
 	struct sb_target *queue = sb_target(r->board, role->target);
 	uint64_t steps[SB_LATENCY_STEPS];
 	int64_t since = atomic_load(&t->since_ms);
-	char addr[ADDR_TEXT_MAX];
+	char addr[ADDR_PLACE_MAX];
 	const char *state;
 	enum why why;
 
 	for (size_t i = 0; i < SB_LATENCY_STEPS; i++)
 		steps[i] = atomic_load(&t->steps[i]);
-	addr_format(&n->addr, addr);
+	if (n->path.len > 0)
+		snprintf(addr, sizeof(addr), "unix:%s", text(r, n->path));
+	else
+		addr_format(&n->addr, addr);
 	state = report_state(r, n, &why);
 	return json_pack("{s:s s:s s:s s:s s:s s:I s:I s:I s:I s:I s:I s:I "
 			 "s:f s:f s:I s:I s:I s:I s:I s:I}",

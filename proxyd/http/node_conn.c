@@ -1,7 +1,6 @@
 /* node_conn.c: see node_conn.h. */
 #include "proxyd/http/node_conn.h"
 
-#include <netinet/tcp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,23 +8,25 @@
 
 #include "proxyd/http/client.h"
 #include "proxyd/http/engine_parts.h"
+#include "proxyd/process/dial.h"
 
 static struct node_conn *take_idle(struct engine *, const struct snap_node *,
     bool careful);
-static struct node_conn *connect_new(struct engine *, const struct snap_node *);
+static struct node_conn *connect_new(struct engine *, const struct snapshot *,
+    const struct snap_node *);
 static void node_ready(int fd, short what, void *);
 static bool alive(struct node_conn *);
 
 struct node_conn *
-node_conn_get(struct engine *e, const struct snap_node *node, struct client *c,
-    bool fresh, bool careful)
+node_conn_get(struct engine *e, const struct snapshot *snap,
+    const struct snap_node *node, struct client *c, bool fresh, bool careful)
 {
 	struct node_conn *n = NULL;
 
 	if (!fresh)
 		n = take_idle(e, node, careful);
 	if (n == NULL)
-		n = connect_new(e, node);
+		n = connect_new(e, snap, node);
 	if (n != NULL)
 		n->client = c;
 	return n;
@@ -47,9 +48,7 @@ take_idle(struct engine *e, const struct snap_node *node, bool careful)
 
 	while ((n = LIST_FIRST(pool)) != NULL) {
 		/* The node may have moved since. */
-		if (n->addr.len != node->addr.len ||
-		    memcmp(&n->addr.u, &node->addr.u, n->addr.len) != 0 ||
-		    (careful && !alive(n))) {
+		if (n->way != node->way || (careful && !alive(n))) {
 			node_conn_drop(n);
 			continue;
 		}
@@ -71,36 +70,26 @@ alive(struct node_conn *n)
 	    errno == EAGAIN;
 }
 
-/* A socket that connects; when descriptors are short, idle connections make
- * room. */
+/* When descriptors are short, idle connections make room. */
 static int
-connect_socket(struct engine *e, const struct addr *a)
+connect_socket(struct engine *e, const struct snapshot *snap,
+    const struct snap_node *node)
 {
-	int fd, one = 1;
+	int fd;
 
-	while ((fd = socket(a->u.sa.sa_family,
-		    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) == -1) {
-		if ((errno != EMFILE && errno != ENFILE) ||
-		    TAILQ_EMPTY(&e->idle_nodes))
-			return -1;
+	while ((fd = dial_node(snap, node)) == -1 &&
+	    (errno == EMFILE || errno == ENFILE) &&
+	    !TAILQ_EMPTY(&e->idle_nodes))
 		node_conn_drop(TAILQ_FIRST(&e->idle_nodes));
-	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (connect(fd, &a->u.sa, a->len) == -1 && errno != EINPROGRESS) {
-		int saved = errno;
-
-		close(fd);
-		errno = saved;
-		return -1;
-	}
 	return fd;
 }
 
 static struct node_conn *
-connect_new(struct engine *e, const struct snap_node *node)
+connect_new(struct engine *e, const struct snapshot *snap,
+    const struct snap_node *node)
 {
 	struct node_conn *n = e->free_nodes;
-	int fd = connect_socket(e, &node->addr);
+	int fd = connect_socket(e, snap, node);
 
 	if (fd == -1)
 		return NULL;
@@ -118,7 +107,7 @@ connect_new(struct engine *e, const struct snap_node *node)
 		return NULL;
 	}
 	n->e = e;
-	n->addr = node->addr;
+	n->way = node->way;
 	n->target = node->target;
 	n->state = NODE_CONNECTING;
 	sb_add(&sb_target(e->sb, node->target)->connects, 1);

@@ -11,13 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/addr.h"
 #include "proxyd/http/buf.h"
 #include "proxyd/http/sock.h"
 
 struct client;
 struct engine;
 struct snap_node;
+struct snapshot;
 
 enum node_state { NODE_CONNECTING, NODE_BUSY, NODE_IDLE, NODE_DEAD };
 
@@ -30,19 +30,20 @@ struct node_conn {
 	struct client *client; /* NULL: idle */
 	struct buf *in;	       /* a response head as far as it came */
 	int64_t since_ms;      /* idle since */
+	uint64_t way;	       /* snap_node's: what it was made for */
 	uint32_t target;       /* row in the scoreboard */
 	uint8_t state;	       /* enum node_state */
 	bool reused;	       /* it has served before */
-	struct addr addr;
 };
 
 /*
  * A connection to a node for a client: an idle one (NODE_BUSY) unless
- * `fresh`, else a new one (NODE_CONNECTING).  NULL: errno.  `careful` looks
- * once more whether an idle one is alive: for what cannot be sent twice.
+ * `fresh`, else a new one (NODE_CONNECTING).  NULL: errno; EAGAIN: the node
+ * takes no more for the moment.  `careful` looks once more whether an idle one
+ * is alive: for what cannot be sent twice.
  */
-struct node_conn *node_conn_get(struct engine *, const struct snap_node *,
-    struct client *, bool fresh, bool careful);
+struct node_conn *node_conn_get(struct engine *, const struct snapshot *,
+    const struct snap_node *, struct client *, bool fresh, bool careful);
 
 /* Whether the connect is through: 1, 0 not yet, -1 and errno. */
 int node_conn_connected(struct node_conn *);

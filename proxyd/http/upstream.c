@@ -15,7 +15,7 @@
 static bool hold_site(struct exchange *);
 static void choose(struct exchange *);
 static void wait_in_queue(struct exchange *, enum why);
-static void wait_for_descriptor(struct exchange *);
+static void wait_to_connect(struct exchange *, enum why);
 static void connect_node(struct exchange *, uint32_t index);
 static void send_request(struct exchange *);
 static bool feed_body(struct exchange *);
@@ -212,8 +212,8 @@ exchange_serve_queue(struct engine *e, const struct snap_role *role)
 			connect_node(x, answer.node);
 		else
 			exchange_reply(x, WHY_NO_NODE);
-		if (x->state == X_QUEUED && x->why == WHY_NO_DESCRIPTORS)
-			break; /* nor would there be one for the next */
+		if (x->state == X_QUEUED)
+			break; /* nor would the next one get through */
 		client_run(c);
 		entry = NULL;
 	}
@@ -225,9 +225,18 @@ exchange_serve_queue(struct engine *e, const struct snap_role *role)
 static enum why
 connect_why(int error)
 {
-	return error == ECONNREFUSED ? WHY_CONNECT_REFUSED :
-	    error == ETIMEDOUT	     ? WHY_CONNECT_TIMEOUT :
-				       WHY_CONNECT_FAILED;
+	switch (error) {
+	case ECONNREFUSED:
+	case ENOENT: /* no such socket */
+		return WHY_CONNECT_REFUSED;
+	case EACCES:
+	case EPERM:
+		return WHY_CONNECT_DENIED;
+	case ETIMEDOUT:
+		return WHY_CONNECT_TIMEOUT;
+	default:
+		return WHY_CONNECT_FAILED;
+	}
 }
 
 /* Whether it is we who lack something: no reason to think ill of a node. */
@@ -238,15 +247,14 @@ is_ours(int error)
 	    error == ENOBUFS || error == EADDRNOTAVAIL;
 }
 
-/* Somebody else's connection will be free, and serve this one, too. */
+/* It was no attempt, and says nothing about the node. */
 static void
-wait_for_descriptor(struct exchange *x)
+wait_to_connect(struct exchange *x, enum why why)
 {
-	engine_pause(x->e);
-	exchange_release(x, BALANCE_NEUTRAL, WHY_NO_DESCRIPTORS, false);
+	exchange_release(x, BALANCE_NEUTRAL, why, false);
 	x->ask.n_tried--;
 	x->attempts--;
-	wait_in_queue(x, WHY_NO_DESCRIPTORS);
+	wait_in_queue(x, why);
 }
 
 /* A place at the node is held. */
@@ -260,11 +268,15 @@ connect_node(struct exchange *x, uint32_t index)
 	x->ask.tried[x->ask.n_tried++] = index;
 	x->holds_node = true;
 	x->attempts++;
-	x->node =
-	    node_conn_get(x->e, x->snap_node, x->client, x->fresh, careful);
+	x->node = node_conn_get(x->e, x->snap, x->snap_node, x->client,
+	    x->fresh, careful);
 	x->sent_us = x->e->now_us;
 	if (x->node == NULL && is_ours(errno)) {
-		wait_for_descriptor(x);
+		/* Somebody else's will be free, and serve this one, too. */
+		engine_pause(x->e);
+		wait_to_connect(x, WHY_NO_DESCRIPTORS);
+	} else if (x->node == NULL && errno == EAGAIN) {
+		wait_to_connect(x, WHY_NODE_FULL);
 	} else if (x->node == NULL) {
 		enum why why = connect_why(errno);
 

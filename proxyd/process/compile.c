@@ -8,6 +8,8 @@
 
 #include <sys/sysinfo.h>
 #include <sodium.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +22,7 @@
 struct compiled_role {
 	char name[NAME_MAX_LEN + 1];
 	int64_t id, maxconn, port;
-	uint32_t index;
+	uint32_t proxy, index;
 };
 
 struct compile {
@@ -42,6 +44,7 @@ static site_fn add_site;
 static int add_node_in_role(struct compile *, const struct node *,
     const struct node_role *);
 static int add_hosts(struct compile *, uint32_t index, const struct site *);
+static uint64_t way_of(const char *place, int64_t port, uint32_t proxy);
 static const struct compiled_role *role_of(const struct compile *,
     const char *name);
 static void set_balance(struct snap_role *, const struct balance *);
@@ -158,6 +161,11 @@ static int
 add_role(const struct role *r, void *arg)
 {
 	struct compile *c = arg;
+	static const uint32_t proxies[] = {
+		[ROLE_PROXY_OFF] = SNAP_PROXY_OFF,
+		[ROLE_PROXY_V1] = SNAP_PROXY_V1,
+		[ROLE_PROXY_V2] = SNAP_PROXY_V2,
+	};
 	struct compiled_role *roles, *row;
 	struct plan_role out = { .name = r->name };
 	struct balance balance;
@@ -174,6 +182,7 @@ add_role(const struct role *r, void *arg)
 	memcpy(row->name, r->name, sizeof(row->name));
 	row->id = compile_id(r->name);
 	row->port = r->port;
+	row->proxy = out.r.proxy = proxies[r->proxy_protocol];
 	row->maxconn = r->maxconn;
 	out.r.id = row->id;
 	out.r.target = sb_target_row(c->board, 0, row->id);
@@ -216,16 +225,19 @@ add_node_in_role(struct compile *c, const struct node *n,
 		[NODE_MAINTENANCE] = SNAP_NODE_MAINTENANCE,
 	};
 	const struct compiled_role *role = role_of(c, nr->name);
-	struct plan_node out = { .name = n->name };
+	struct plan_node out = { .name = n->name,
+		.path = addr_unix_path(n->addr) };
 	int64_t port;
 
 	if (role == NULL)
 		return 0;
 	port = nr->port != 0 ? nr->port : role->port;
-	if (port == 0)
+	if (port == 0 && out.path == NULL)
 		return 0; /* a role that the proxy does not balance */
-	if (addr_parse(n->addr, (uint16_t)port, &out.n.addr, c->e) == -1)
+	if (out.path == NULL &&
+	    addr_parse(n->addr, (uint16_t)port, &out.n.addr, c->e) == -1)
 		return err_wrap(c->e, "node %s", n->name);
+	out.n.way = way_of(n->addr, port, role->proxy);
 	out.n.id = compile_id(n->uuid);
 	out.n.target = sb_target_row(c->board, out.n.id, role->id);
 	if (out.n.target == SB_NONE)
@@ -313,6 +325,15 @@ add_hosts(struct compile *c, uint32_t index, const struct site *site)
 		p += len + (p[len] == ' ');
 	}
 	return 0;
+}
+
+static uint64_t
+way_of(const char *place, int64_t port, uint32_t proxy)
+{
+	char text[ADDR_PLACE_MAX + 64];
+
+	snprintf(text, sizeof(text), "%s %" PRId64 " %u", place, port, proxy);
+	return (uint64_t)compile_id(text);
 }
 
 static const struct compiled_role *

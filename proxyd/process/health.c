@@ -21,6 +21,7 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/log.h"
+#include "proxyd/process/dial.h"
 
 #define STATUS_LINE_MIN 12 /* "HTTP/1.1 200" */
 
@@ -46,6 +47,7 @@ struct health {
 	struct event_base *base;
 	struct scoreboard *board;
 	struct snapshot *snapshot;
+	struct dialer dialer;
 	LIST_HEAD(, probe) probes;
 	struct probe **by_row; /* of the scoreboard */
 };
@@ -90,6 +92,12 @@ health_free(struct health *h)
 	health_stop(h);
 	free(h->by_row);
 	free(h);
+}
+
+void
+health_dial_as(struct health *h, const char *account)
+{
+	dialer_init(&h->dialer, account);
 }
 
 void
@@ -228,23 +236,40 @@ probe_rest(struct probe *p, int64_t ms)
 }
 
 static void
+not_dialled(struct probe *p, int error)
+{
+	switch (error) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		/* Our shortage says nothing about the node. */
+		log_error("health check: no socket: %s", strerror(error));
+		probe_rest(p, p->role->check_ms);
+		break;
+	case EAGAIN:
+		/* It is there, with more to do than it can. */
+		probe_rest(p, p->role->check_ms);
+		break;
+	case EACCES:
+	case EPERM:
+		probe_end(p, WHY_CHECK_DENIED);
+		break;
+	default:
+		probe_end(p, WHY_CHECK_CONNECT);
+	}
+}
+
+static void
 probe_start(struct probe *p)
 {
 	struct timeval limit = { .tv_sec = p->role->check_limit_ms / 1000,
 		.tv_usec = p->role->check_limit_ms % 1000 * 1000 };
-	const struct addr *a = &p->node->addr;
 
 	p->head_len = 0;
-	p->fd = socket(a->u.sa.sa_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	p->fd = dial_node_as(&p->health->dialer, p->health->snapshot, p->node);
 	if (p->fd == -1) {
-		/* Our shortage says nothing about the node. */
-		log_error("health check: no socket: %s", strerror(errno));
-		probe_rest(p, p->role->check_ms);
-		return;
-	}
-	if (connect(p->fd, &a->u.sa, a->len) == -1 && errno != EINPROGRESS) {
-		probe_end(p, WHY_CHECK_CONNECT);
+		not_dialled(p, errno);
 		return;
 	}
 	p->state = PROBE_CONNECTING;
@@ -334,10 +359,14 @@ publish(struct probe *p, enum why why)
 	if (is == was)
 		return; /* known from before an upgrade */
 	if (is == SB_DOWN || was == SB_DOWN)
-		log_warn("node %s as %s is %s: %s",
+		log_warn("node %s as %s is %s: %s%s",
 		    snapshot_text(s, p->node->name),
 		    snapshot_text(s, p->role->name),
-		    is == SB_UP ? "up" : "down", why_word(why));
+		    is == SB_UP ? "up" : "down", why_word(why),
+		    why == WHY_CHECK_DENIED ?
+			": the account proxy.user may not connect to its "
+			"socket" :
+			"");
 	atomic_store(&t->since_ms, now);
 	if (is == SB_UP && was == SB_DOWN)
 		atomic_store(&t->up_ms, now); /* slow start begins */

@@ -21,6 +21,9 @@ void health_free(struct health *);
  * stay is kept.  The reference is taken. */
 void health_apply(struct health *, struct snapshot *);
 
+/* Whose permissions count for Unix sockets: the workers' account. */
+void health_dial_as(struct health *, const char *account);
+
 /* Checks nothing any more. */
 void health_stop(struct health *);
 

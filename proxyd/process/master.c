@@ -429,8 +429,10 @@ apply_settings(struct master *m)
 static int
 open_all(struct master *m, bool *changed, struct err *e)
 {
-	if (m->state == MASTER_STARTING)
+	if (m->state == MASTER_STARTING) {
 		crew_set_user(m->crew, m->settings.user);
+		health_dial_as(m->health, m->settings.user);
+	}
 	if (listeners_apply(&m->listeners, m->settings.http_listen,
 		m->settings.https_listen, n_workers(m), changed, e) == -1 ||
 	    admin_status_listen(m->admin, m->settings.status_listen, e) == -1)

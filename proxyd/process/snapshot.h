@@ -39,6 +39,9 @@ enum snap_balance {
 
 enum snap_check { SNAP_CHECK_NONE, SNAP_CHECK_TCP, SNAP_CHECK_HTTP };
 
+/* What a connection to a node begins with. */
+enum snap_proxy { SNAP_PROXY_OFF, SNAP_PROXY_V1, SNAP_PROXY_V2 };
+
 /* What the administrator wants of a node; what it is worth just now is the
  * scoreboard's. */
 enum snap_node_state {
@@ -51,7 +54,11 @@ enum snap_node_state {
 struct snap_node {
 	int64_t id; /* the registry's, stable over renames */
 	struct snap_text name;
-	struct addr addr;
+	struct addr addr;      /* of a Unix socket: none */
+	struct snap_text path; /* of a Unix socket; else none */
+	/* Of all that decides what a connection to it is: one that was made
+	 * for another way does not serve this one. */
+	uint64_t way;
 	uint32_t target;  /* its row in the scoreboard */
 	uint32_t weight;  /* 0..1000; 0: nothing new */
 	uint32_t maxconn; /* requests at a time; 0: no bound */
@@ -65,6 +72,7 @@ struct snap_role {
 	uint32_t target;	      /* the role's own row: its queue */
 	uint32_t balance;	      /* enum snap_balance */
 	struct snap_text cookie;      /* hash:cookie=NAME, sticky=NAME */
+	uint32_t proxy;		      /* enum snap_proxy */
 	uint32_t queue_max;	      /* requests that may wait, each worker */
 	uint32_t queue_ms;
 	uint32_t slow_start_ms;

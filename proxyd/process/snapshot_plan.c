@@ -169,6 +169,7 @@ plan_node(struct snapshot_plan *p, uint32_t role, const struct plan_node *node,
 	struct snap_node n = node->n;
 
 	if (add_text(p, node->name, &n.name, e) == -1 ||
+	    add_text(p, node->path, &n.path, e) == -1 ||
 	    add(&p->node_roles, &role, 1, e) == -1)
 		return -1;
 	if (add(&p->nodes, &n, 1, e) == 0)
@@ -342,6 +343,7 @@ fill_roles(struct snapshot_plan *p, struct layout *l)
 			if (owner[i] != r)
 				continue;
 			nodes[n] = ((struct snap_node *)p->nodes.data)[i];
+			move_text(l, &nodes[n].path);
 			move_text(l, &nodes[n++].name);
 		}
 		roles[r].n_nodes = n - roles[r].first_node;

@@ -14,7 +14,7 @@ struct snapshot_plan;
 
 /* Texts of the records of snapshot.h; NULL: none. */
 struct plan_node {
-	const char *name;
+	const char *name, *path;
 	struct snap_node n; /* its texts are ignored */
 };
 

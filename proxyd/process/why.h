@@ -47,6 +47,7 @@
 	X(QUEUE_FULL, 503, "queue_full")             \
 	X(QUEUE_TIMEOUT, 503, "queue_timeout")       \
 	X(CONNECT_REFUSED, 502, "connect_refused")   \
+	X(CONNECT_DENIED, 502, "connect_denied")     \
 	X(CONNECT_FAILED, 502, "connect_failed")     \
 	X(CONNECT_TIMEOUT, 504, "connect_timeout")   \
 	X(NODE_RESET, 502, "node_reset")             \
@@ -68,6 +69,7 @@
 	X(CHECK_OK, 0, "check_ok")                   \
 	X(CHECK_DOWN, 0, "check_down")               \
 	X(CHECK_CONNECT, 0, "check_cannot_connect")  \
+	X(CHECK_DENIED, 0, "check_denied")           \
 	X(CHECK_TIMEOUT, 0, "check_timeout")         \
 	X(CHECK_STATUS, 0, "check_status")           \
 	X(CHECK_GARBAGE, 0, "check_garbage")         \

@@ -59,8 +59,11 @@ class Server:
 
         def answers():
             assert self.proc.poll() is None, self.text
-            return answers_at(self.address, self.port)
+            return self.answers()
         muster.wait_for(answers, what=f"{self.name} on {self.address}")
+
+    def answers(self):
+        return answers_at(self.address, self.port)
 
     def stop(self):
         if self.proc is None or self.proc.poll() is not None:

@@ -87,10 +87,12 @@ class RawOrigin:
             self.connections = 0
 
     def start(self):
-        self.listener = socket.create_server((self.address, self.port),
-                                             backlog=512)
+        self.listener = self.listen()
         threading.Thread(target=self._accept, daemon=True,
                          args=(self.listener,)).start()
+
+    def listen(self):
+        return socket.create_server((self.address, self.port), backlog=512)
 
     def stop(self):
         """Refuses connections from now on, and cuts those there are."""

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <string.h>
+#include <stdio.h>
 
 #include "common/base/addr.h"
 #include "common/base/io.h"
@@ -106,6 +108,45 @@ same_host(void **state)
 	assert_false(addr_same_ip(&a, &c));
 }
 
+static void
+unix_sockets(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{ "unix:", "absolute path" },
+		{ "unix:/", "absolute path" },
+		{ "unix:run/app.sock", "absolute path" },
+		{ "unix:@app", "absolute path" },
+		{ "unix:/run/\xff", "absolute path" },
+		{ "unix:/run/a b", "a space" },
+		{ "unix:/run/a\nb", "a space" },
+		{ "unix:/run/a,b", "a space" },
+	};
+	char place[ADDR_PLACE_MAX], text[256];
+	struct err e;
+
+	(void)state;
+	assert_string_equal(addr_unix_path("unix:/run/a"), "/run/a");
+	assert_null(addr_unix_path("10.0.0.1"));
+	for (size_t i = 0; i < nitems(bad); i++) {
+		assert_int_equal(addr_place(bad[i].text, place, &e), -1);
+		assert_int_equal(e.code, ERR_USAGE);
+		assert_non_null(strstr(e.text, bad[i].why));
+	}
+	/* The longest path, and one byte more. */
+	snprintf(text, sizeof(text), "unix:/%0106d", 0);
+	assert_int_equal(addr_place(text, place, &e), 0);
+	assert_string_equal(place, text);
+	snprintf(text, sizeof(text), "unix:/%0107d", 0);
+	assert_int_equal(addr_place(text, place, &e), -1);
+	assert_non_null(strstr(e.text, "too long"));
+	/* One spelling. */
+	assert_int_equal(addr_place("2001:DB8:0::1", place, &e), 0);
+	assert_string_equal(place, "2001:db8::1");
+	assert_int_equal(addr_place("a.example", place, &e), -1);
+}
+
 int
 main(void)
 {
@@ -113,6 +154,7 @@ main(void)
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(same_host),
+		cmocka_unit_test(unix_sockets),
 	};
 
 	return cmocka_run_group_tests_name("addr", tests, NULL, NULL);

@@ -357,6 +357,37 @@ walks_go_by_name_and_may_ask_again(void **state)
 	assert_int_equal(names.n_inner, 9);
 }
 
+static void
+a_unix_socket_is_a_node(void **state)
+{
+	struct scratch *s = *state;
+	struct node n;
+
+	assert_ok(s,
+	    scratch_add_node(s, "php", "unix:/run/app.sock", "worker_http"));
+	n = get(s, "php");
+	assert_string_equal(n.addr, "unix:/run/app.sock");
+	assert_true(node_is_unix(&n));
+	assert_refused(s, nodes_set_port(s->r, "php", "worker_http", 80, &s->e),
+	    ERR_USAGE, "has no port");
+	assert_refused(s, nodes_set(s->r, "php", "agent_port", "7400", &s->e),
+	    ERR_USAGE, "no agent listens there");
+	assert_refused(s, nodes_set(s->r, "php", "address", "unix:app", &s->e),
+	    ERR_USAGE, "absolute path");
+	/* It may become an address, and one a socket; not with an agent. */
+	assert_ok(s, nodes_set(s->r, "php", "address", "10.0.0.9", &s->e));
+	assert_ok(s, nodes_set_port(s->r, "php", "worker_http", 81, &s->e));
+	assert_refused(s, nodes_set(s->r, "php", "address", "unix:/a", &s->e),
+	    ERR_USAGE, "--port worker_http=role");
+	assert_ok(s, nodes_set_port(s->r, "php", "worker_http", 0, &s->e));
+	assert_ok(s, nodes_set(s->r, "php", "address", "unix:/a", &s->e));
+	node_init(&n, "agent");
+	snprintf(n.addr, sizeof(n.addr), "unix:/run/agent");
+	n.agent_port = 7400;
+	assert_refused(s, nodes_add(s->r, &n, &s->e), ERR_USAGE,
+	    "its address is an IP");
+}
+
 int
 main(void)
 {
@@ -372,6 +403,7 @@ main(void)
 		scratch_test(seeing_a_node_is_no_change),
 		scratch_test(a_walk_gives_each_node_once_with_all_it_has),
 		scratch_test(walks_go_by_name_and_may_ask_again),
+		scratch_test(a_unix_socket_is_a_node),
 	};
 
 	return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);

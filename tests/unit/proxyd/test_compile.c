@@ -266,6 +266,81 @@ roles_and_their_nodes(void **state)
 	end(&w);
 }
 
+/* Where it is and what a connection begins with are the way to a node. */
+static void
+unix_sockets_and_ways(void **state)
+{
+	const struct snap_node *n;
+	const struct snap_role *r;
+	struct snapshot *snap;
+	struct world w;
+	uint64_t tcp, path;
+
+	begin(&w, state, 20, 20);
+	assert_ok(w.s, scratch_add_node(w.s, "w1", "10.0.0.2", "worker_http"));
+	assert_ok(w.s,
+	    scratch_add_node(w.s, "w2", "unix:/run/app", "worker_http"));
+	snap = compiled(&w);
+	r = role_named(snap, "worker_http");
+	assert_int_equal(r->proxy, SNAP_PROXY_OFF);
+	n = snapshot_node(snap, r->first_node);
+	assert_int_equal(n->path.len, 0);
+	tcp = n->way;
+	n++;
+	assert_string_equal(snapshot_text(snap, n->path), "/run/app");
+	assert_int_equal(n->addr.len, 0);
+	path = n->way;
+	assert_true(path != tcp);
+	snapshot_release(snap);
+	/* The same again, but for a header. */
+	set_role(&w, "proxy_protocol", "v2");
+	snap = compiled(&w);
+	r = role_named(snap, "worker_http");
+	assert_int_equal(r->proxy, SNAP_PROXY_V2);
+	n = snapshot_node(snap, r->first_node);
+	assert_true(n->way != tcp && n[1].way != path);
+	snapshot_release(snap);
+	/* Without a port a socket still says where it is. */
+	set_role(&w, "proxy_protocol", "off");
+	set_role(&w, "port", "none");
+	snap = compiled(&w);
+	r = role_named(snap, "worker_http");
+	assert_int_equal(r->n_nodes, 1);
+	snapshot_release(snap);
+	end(&w);
+}
+
+static void
+peers_by_address(void **state)
+{
+	struct addr tcp, local = { .u.sa.sa_family = AF_UNIX };
+	const struct snap_head *h;
+	struct snapshot *snap;
+	struct world w;
+
+	begin(&w, state, 20, 20);
+	assert_ok(w.s, addr_parse("10.9.8.7", 1, &tcp, &w.s->e));
+	snap = compiled(&w);
+	assert_false(snapshot_has_peers(&snap->head->senders));
+	assert_false(snapshot_is_peer(snap, &snap->head->senders, &local));
+	snapshot_release(snap);
+	set(&w, "proxy.proxy_protocol", "unix 10.9.0.0/16");
+	set(&w, "proxy.trusted", "unix");
+	snap = compiled(&w);
+	h = snap->head;
+	assert_true(snapshot_has_peers(&h->senders));
+	assert_true(snapshot_is_peer(snap, &h->senders, &local));
+	assert_true(snapshot_is_peer(snap, &h->senders, &tcp));
+	assert_true(snapshot_trusts(snap, &local));
+	assert_false(snapshot_trusts(snap, &tcp));
+	snapshot_release(snap);
+	set(&w, "proxy.proxy_protocol", "10.9.0.0/16");
+	snap = compiled(&w);
+	assert_false(snapshot_is_peer(snap, &snap->head->senders, &local));
+	snapshot_release(snap);
+	end(&w);
+}
+
 static void
 sites_and_their_hosts(void **state)
 {
@@ -462,6 +537,8 @@ main(void)
 		scratch_test(settings_become_numbers),
 		scratch_test(the_log_has_a_form_when_it_is_on),
 		scratch_test(roles_and_their_nodes),
+		scratch_test(unix_sockets_and_ways),
+		scratch_test(peers_by_address),
 		scratch_test(sites_and_their_hosts),
 		scratch_test(a_page_that_cannot_be_read),
 		scratch_test(rows_stay_with_what_they_count),
