@@ -10,7 +10,8 @@
 
 #include "common/base/io.h"
 
-#define HEAD	      "muster-accounts 1\n"
+#define HEAD	      "muster-accounts 2\n"
+#define HEAD_1	      "muster-accounts 1\n" /* as long */
 #define FILE_SIZE_MAX (256 * 1024 * 1024)
 
 /* One account as its line has it. */
@@ -18,10 +19,11 @@ struct line {
 	int64_t id;
 	unsigned kind;
 	uint64_t tunnels, requests, bytes_in, bytes_out, node_us, status[6];
+	uint64_t limited;
 };
 
 static void put(FILE *, const struct sb_account *);
-static const char *get(const char *p, struct line *);
+static const char *get(const char *p, bool first, struct line *);
 static void add(struct scoreboard *, const struct line *);
 
 int
@@ -55,6 +57,7 @@ accounts_restore(struct scoreboard *sb, const char *path, struct err *e)
 {
 	struct line line;
 	const char *p;
+	bool first;
 	char *text;
 	size_t size;
 
@@ -63,9 +66,10 @@ accounts_restore(struct scoreboard *sb, const char *path, struct err *e)
 	if (io_read_file(path, FILE_SIZE_MAX, &text, &size, e) == -1)
 		return -1;
 	p = text + strlen(HEAD);
-	if (strncmp(text, HEAD, strlen(HEAD)) == 0)
+	first = strncmp(text, HEAD_1, strlen(HEAD_1)) == 0;
+	if (first || strncmp(text, HEAD, strlen(HEAD)) == 0)
 		while (p != NULL && *p != '\0')
-			p = get(p, &line);
+			p = get(p, first, &line);
 	else
 		p = NULL;
 	if (p == NULL) {
@@ -74,7 +78,7 @@ accounts_restore(struct scoreboard *sb, const char *path, struct err *e)
 		    "%s is damaged; the counters of sites begin anew", path);
 	}
 	for (p = text + strlen(HEAD); *p != '\0'; add(sb, &line))
-		p = get(p, &line);
+		p = get(p, first, &line);
 	free(text);
 	return 0;
 }
@@ -91,14 +95,14 @@ put(FILE *f, const struct sb_account *a)
 	    atomic_load(&a->tunnels));
 	for (size_t i = 0; i < nitems(a->status); i++)
 		fprintf(f, " %" PRIu64, atomic_load(&a->status[i]));
-	fputc('\n', f);
+	fprintf(f, " %" PRIu64 "\n", atomic_load(&a->limited));
 }
 
 /* The next line's start, or NULL when this one is no account. */
 static const char *
-get(const char *p, struct line *l)
+get(const char *p, bool first, struct line *l)
 {
-	int n = -1;
+	int n = -1, more = 0;
 
 	if (sscanf(p,
 		"%u %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
@@ -108,7 +112,13 @@ get(const char *p, struct line *l)
 		&l->node_us, &l->tunnels, &l->status[0], &l->status[1],
 		&l->status[2], &l->status[3], &l->status[4], &l->status[5],
 		&n) != 13 ||
-	    n == -1 || p[n] != '\n' || l->id <= 0 ||
+	    n == -1)
+		return NULL;
+	l->limited = 0;
+	if (!first && sscanf(p + n, " %" SCNu64 "%n", &l->limited, &more) != 1)
+		return NULL;
+	n += more;
+	if (p[n] != '\n' || l->id <= 0 ||
 	    (l->kind != SB_SITE && l->kind != SB_OWNER))
 		return NULL;
 	return p + n + 1;
@@ -128,6 +138,7 @@ add(struct scoreboard *sb, const struct line *l)
 	sb_add(&a->bytes_out, l->bytes_out);
 	sb_add(&a->node_us, l->node_us);
 	sb_add(&a->tunnels, l->tunnels);
+	sb_add(&a->limited, l->limited);
 	for (size_t i = 0; i < nitems(a->status); i++)
 		sb_add(&a->status[i], l->status[i]);
 }

@@ -2,8 +2,9 @@
  * accounts.h: the counters of sites and owners on disk, so that they survive
  * a restart of the whole proxy (at most ACCOUNTS_EVERY_MS are lost).
  *
- * The file: a line "muster-accounts 1", then a line an account: kind, id,
- * requests, bytes in and out, node time in us, tunnels, six status counts.
+ * The file: a line "muster-accounts 2", then a line an account: kind, id,
+ * requests, bytes in and out, node time in us, tunnels, six status counts,
+ * requests refused by limits (not in version 1, which is read, too).
  */
 #ifndef MUSTER_ACCOUNTS_H
 #define MUSTER_ACCOUNTS_H

@@ -1,18 +1,22 @@
 /*
  * scoreboard.c: see scoreboard.h.
  *
- * The mapping: head, worker rows, target rows, account rows, and two open
- * addressing indexes (row numbers plus one) that only the master reads.
+ * The mapping: head, worker rows, target rows, account rows, two open
+ * addressing indexes (row numbers plus one) that only the master reads; then
+ * limits: a row an account, the clients, and each slot's cells of both.
  */
 #include "proxyd/process/scoreboard.h"
 
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "proxyd/limits/clients.h"
+#include "proxyd/limits/site_limits.h"
 
 #define MAGIC "mstrbord" /* 8 bytes, no NUL */
 #define LINE  64	 /* bytes of a cache line */
@@ -20,10 +24,10 @@
 static int map(struct scoreboard *, uint64_t size, struct err *);
 static bool sound(const struct sb_head *, uint64_t size);
 
-static uint32_t
-lines(size_t n)
+static uint64_t
+lines(uint64_t n)
 {
-	return (uint32_t)((n + LINE - 1) / LINE * LINE);
+	return (n + LINE - 1) / LINE * LINE;
 }
 
 static uint32_t
@@ -61,6 +65,31 @@ indexes_at(const struct sb_head *h)
 	return accounts_at(h) + (uint64_t)h->n_accounts * h->account_size;
 }
 
+static uint64_t
+limits_at(const struct sb_head *h)
+{
+	uint64_t n =
+	    (uint64_t)index_size(h->n_targets) + index_size(h->n_accounts);
+
+	return lines(indexes_at(h) + n * sizeof(uint32_t));
+}
+
+static uint64_t
+clients_at(const struct sb_head *h)
+{
+	return limits_at(h) + (uint64_t)h->n_accounts * h->limits_size;
+}
+
+/* A slot's cells: of sites, then of clients. */
+static uint64_t
+cells_at(const struct sb_head *h, uint32_t slot)
+{
+	uint64_t sites = lines(h->n_accounts * sizeof(uint32_t));
+
+	return clients_at(h) + CLIENT_ROWS * sizeof(struct client_row) +
+	    slot * (sites + CLIENT_ROWS * sizeof(uint16_t));
+}
+
 static void
 set_sizes(struct sb_head *h, uint32_t n_slots, uint32_t n_targets,
     uint32_t n_accounts)
@@ -72,12 +101,11 @@ set_sizes(struct sb_head *h, uint32_t n_slots, uint32_t n_targets,
 	h->n_slots = n_slots;
 	h->n_targets = n_targets;
 	h->n_accounts = n_accounts;
-	h->worker_size = lines(sizeof(struct sb_worker));
-	h->target_size = lines(sizeof(struct sb_target) + cells);
-	h->account_size = lines(sizeof(struct sb_account) + cells);
-	h->size = indexes_at(h) +
-	    sizeof(uint32_t) *
-		((uint64_t)index_size(n_targets) + index_size(n_accounts));
+	h->worker_size = (uint32_t)lines(sizeof(struct sb_worker));
+	h->target_size = (uint32_t)lines(sizeof(struct sb_target) + cells);
+	h->account_size = (uint32_t)lines(sizeof(struct sb_account) + cells);
+	h->limits_size = (uint32_t)lines(sizeof(struct site_limits));
+	h->size = cells_at(h, n_slots);
 }
 
 int
@@ -94,6 +122,8 @@ scoreboard_create(struct scoreboard *sb, uint32_t n_slots, uint32_t n_targets,
 		    "targets, %u accounts is too large",
 		    n_slots, n_targets, n_accounts);
 	set_sizes(&h, n_slots, n_targets, n_accounts);
+	if (getrandom(h.client_secret, sizeof(h.client_secret), 0) == -1)
+		return err_errno(e, ERR_LOCAL, "no random bytes");
 	if ((s.fd = memfd_create("muster-scoreboard", MFD_CLOEXEC)) == -1 ||
 	    ftruncate(s.fd, (off_t)h.size) == -1) {
 		err_errno(e, ERR_LOCAL, "cannot make the scoreboard");
@@ -166,6 +196,50 @@ sb_worker(const struct scoreboard *sb, uint32_t slot)
 {
 	return (void *)((char *)sb->head + workers_at() +
 	    (uint64_t)slot * sb->head->worker_size);
+}
+
+/* --- limits */
+
+struct site_limits *
+sb_limits(const struct scoreboard *sb, uint32_t row)
+{
+	return (void *)((char *)sb->head + limits_at(sb->head) +
+	    (uint64_t)row * sb->head->limits_size);
+}
+
+_Atomic uint32_t *
+sb_limit_cell(const struct scoreboard *sb, uint32_t slot, uint32_t row)
+{
+	_Atomic uint32_t *cells =
+	    (void *)((char *)sb->head + cells_at(sb->head, slot));
+
+	return cells + row;
+}
+
+struct client_row *
+sb_clients(const struct scoreboard *sb)
+{
+	return (void *)((char *)sb->head + clients_at(sb->head));
+}
+
+_Atomic uint16_t *
+sb_client_cells(const struct scoreboard *sb, uint32_t slot)
+{
+	return (void *)((char *)sb->head + cells_at(sb->head, slot) +
+	    lines(sb->head->n_accounts * sizeof(uint32_t)));
+}
+
+uint32_t
+sb_limit_used(const struct scoreboard *sb, uint32_t row)
+{
+	uint32_t n =
+	    atomic_load_explicit(&sb->head->used_slots, memory_order_relaxed);
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += atomic_load_explicit(sb_limit_cell(sb, i, row),
+		    memory_order_relaxed);
+	return sum;
 }
 
 /* --- rows: found by an index with open addressing, taken from those given
@@ -365,7 +439,10 @@ sb_target_forget(struct scoreboard *sb, uint32_t row)
 bool
 sb_account_forget(struct scoreboard *sb, uint32_t row)
 {
-	if (sb_active(sb, sb_account(sb, row)->active) > 0)
+	struct sb_account *a = sb_account(sb, row);
+
+	if (sb_active(sb, a->active) > 0 ||
+	    (a->limits != 0 && sb_limit_used(sb, row) > 0))
 		return false;
 	give_row(sb, accounts(sb), row);
 	return true;
@@ -405,6 +482,9 @@ sb_slot_heal(struct scoreboard *sb, uint32_t slot)
 		sb_target(sb, i)->active[slot] = 0;
 	for (uint32_t i = 0; i < sb->head->used_accounts; i++)
 		sb_account(sb, i)->active[slot] = 0;
+	memset((void *)sb_limit_cell(sb, slot, 0), 0,
+	    sb->head->used_accounts * sizeof(uint32_t));
+	clients_heal(sb, slot);
 	sb_worker(sb, slot)->state = SB_FREE;
 }
 
@@ -533,6 +613,7 @@ sound(const struct sb_head *h, uint64_t size)
 	    want.worker_size == h->worker_size &&
 	    want.target_size == h->target_size &&
 	    want.account_size == h->account_size &&
-	    h->used_slots <= h->n_slots && h->used_targets <= h->n_targets &&
+	    want.limits_size == h->limits_size && h->used_slots <= h->n_slots &&
+	    h->used_targets <= h->n_targets &&
 	    h->used_accounts <= h->n_accounts;
 }

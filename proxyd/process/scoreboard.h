@@ -57,6 +57,8 @@ struct sb_account {
 	_Atomic int64_t id;
 	_Atomic uint32_t kind;	  /* 0: a free row */
 	uint32_t next_free;	  /* row plus one; the master's */
+	_Atomic uint32_t limits;  /* LIMIT_BIT()s that are on: site_limits.h */
+	_Atomic uint64_t limited; /* requests they refused */
 	_Atomic uint64_t tunnels; /* opened */
 	_Atomic uint64_t requests, bytes_in, bytes_out, node_us;
 	_Atomic uint64_t status[6]; /* [n]: nxx; [0]: none was sent */
@@ -79,6 +81,8 @@ struct sb_worker {
 	_Atomic uint64_t spool_full, spool_errors; /* times */
 	_Atomic uint64_t accepted, requests, retries;
 	_Atomic uint64_t log_dropped;
+	_Atomic uint64_t refused; /* connections: a client had too many */
+	_Atomic uint32_t client_changed;      /* row plus one: clients.c */
 	_Atomic uint64_t bytes_in, bytes_out; /* from, to clients */
 	_Atomic uint64_t why[WHY_N];
 	_Atomic uint64_t tls_handshakes, tls_resumed;
@@ -93,7 +97,10 @@ struct sb_head {
 	_Atomic uint32_t used_targets, used_accounts;
 	uint32_t free_targets, free_accounts; /* row plus one; 0: none */
 	uint32_t target_size, account_size, worker_size; /* strides */
+	uint32_t limits_size;
 	uint64_t size;
+	uint8_t client_secret[16];	 /* of the keys in clients.h */
+	_Atomic uint64_t clients_missed; /* that were not counted there */
 };
 
 struct scoreboard {
@@ -114,6 +121,17 @@ void scoreboard_unmap(struct scoreboard *);
 struct sb_target *sb_target(const struct scoreboard *, uint32_t row);
 struct sb_account *sb_account(const struct scoreboard *, uint32_t row);
 struct sb_worker *sb_worker(const struct scoreboard *, uint32_t slot);
+
+/* --- beside them: limits.  A site's, by the row of its account; what a slot
+ * uses of it; the table of clients, and what a slot uses of those. */
+struct site_limits *sb_limits(const struct scoreboard *, uint32_t row);
+_Atomic uint32_t *sb_limit_cell(const struct scoreboard *, uint32_t slot,
+    uint32_t row);
+struct client_row *sb_clients(const struct scoreboard *);
+_Atomic uint16_t *sb_client_cells(const struct scoreboard *, uint32_t slot);
+
+/* What all workers use of a site with limits. */
+uint32_t sb_limit_used(const struct scoreboard *, uint32_t row);
 
 /* --- the master's part: rows are found or taken; SB_NONE when full */
 uint32_t sb_target_row(struct scoreboard *, int64_t node_id, int64_t role_id);

@@ -43,6 +43,7 @@ fill(struct scoreboard *sb, enum sb_account_kind kind, int64_t id, uint64_t n)
 	a->bytes_out = n + 2;
 	a->node_us = n + 3;
 	a->tunnels = n + 4;
+	a->limited = n + 11;
 	for (size_t i = 0; i < nitems(a->status); i++)
 		a->status[i] = n + 5 + i;
 	return a;
@@ -58,6 +59,7 @@ check(struct scoreboard *sb, enum sb_account_kind kind, int64_t id, uint64_t n)
 	assert_int_equal(a->bytes_out, n + 2);
 	assert_int_equal(a->node_us, n + 3);
 	assert_int_equal(a->tunnels, n + 4);
+	assert_int_equal(a->limited, n + 11);
 	for (size_t i = 0; i < nitems(a->status); i++)
 		assert_int_equal(a->status[i], n + 5 + i);
 }
@@ -111,8 +113,10 @@ a_damaged_file_adds_nothing(void **state)
 	static const char good[] = "1 5 1 2 3 4 5 6 7 8 9 10 11\n";
 	static const char *const bad[] = {
 		"",
-		"muster-accounts 2\n",
+		"muster-accounts 3\n",
 		"muster-accounts 1",
+		"muster-accounts 2\n%s1 6 1 2 3 4 5 6 7 8 9 10 11 12\n",
+		"muster-accounts 2\n1 6 1 2 3 4 5 6 7 8 9 10 11 12\n%s",
 		"muster-accounts 1\n%s1 6 1 2\n",
 		"muster-accounts 1\n%s1 6 1 2 3 4 5 6 7 8 9 10",
 		"muster-accounts 1\n%s1 6 1 2 3 4 5 6 7 8 9 10 11",
@@ -141,6 +145,24 @@ a_damaged_file_adds_nothing(void **state)
 		assert_int_equal(e.code, ERR_CORRUPT);
 		assert_int_equal(sb->head->used_accounts, 0);
 	}
+}
+
+static void
+an_older_file_is_read(void **state)
+{
+	static const char text[] =
+	    "muster-accounts 1\n1 5 1 2 3 4 5 6 7 8 9 10 11\n";
+	struct scoreboard *sb = *state;
+	const struct sb_account *a;
+	struct err e;
+
+	assert_int_equal(io_write_file(path, text, sizeof(text) - 1, 0600, &e),
+	    0);
+	assert_int_equal(accounts_restore(sb, path, &e), 0);
+	a = sb_account(sb, sb_account_row(sb, SB_SITE, 5));
+	assert_int_equal(a->requests, 1);
+	assert_int_equal(a->status[5], 11);
+	assert_int_equal(a->limited, 0);
 }
 
 static void
@@ -177,6 +199,7 @@ main(void)
 		T(what_is_restored_is_added),
 		T(no_file_is_no_counters),
 		T(a_damaged_file_adds_nothing),
+		T(an_older_file_is_read),
 		T(more_than_fits),
 		T(a_place_that_cannot_be_written),
 	};
