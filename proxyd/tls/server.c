@@ -293,5 +293,7 @@ on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 		NULL) != 1 ||
 	    EVP_MAC_CTX_set_params(mac, params) != 1)
 		return -1;
-	return key == newest ? 1 : 2; /* 2: and seal it anew */
+	/* 2: and the client gets a new one.  Those of TLS 1.3 are for one use
+	 * (RFC 8446, appendix C.4). */
+	return key == newest && SSL_version(ssl) != TLS1_3_VERSION ? 1 : 2;
 }
