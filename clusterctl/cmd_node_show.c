@@ -28,6 +28,7 @@ static const struct column conflict_columns[] = {
 	{ .title = "FINGERPRINT", .key = "fingerprint" },
 	{ .title = "ADDRESS", .key = "address" },
 	{ .title = "LAST TRIED", .key = "at" },
+	{ .title = "WHY", .key = "why" },
 };
 
 static int run_show(struct context *, const void *, int, char **, struct err *);
@@ -54,11 +55,14 @@ const struct command cmd_node_show = {
 const struct command cmd_node_conflicts = {
 	.name = "node conflicts",
 	.usage = "[--clear NODE]",
-	.summary = "joins refused because another machine has the name",
+	.summary = "machines that claim the name or the key of another",
 	.about = "A machine that was set up anew has a new key, and its old "
 		 "name refuses it: remove\nthe node (clusterctl node remove) "
 		 "and enroll it again.  If nobody set up a machine,\nsomebody "
-		 "tries to be one of yours.\n",
+		 "tries to be one of yours.\n\n"
+		 "A machine that was cloned has the key of the first one: "
+		 "remove the node, and\nenroll both, each with a state "
+		 "directory of its own.\n",
 	.section = SECTION_NODES,
 	.needs = NEEDS_REGISTRY,
 	OPTS_OF(conflicts_rows, struct conflicts_opts),
@@ -199,5 +203,6 @@ put_conflict(const struct join_request *q, void *arg)
 	table_put(t, fingerprint);
 	table_put(t, q->addr);
 	table_put(t, at);
+	table_put(t, q->copied ? "copied key" : "another key");
 	return 0;
 }

@@ -390,7 +390,9 @@ static int
 print_conflict(const struct join_request *r, void *arg)
 {
 	return print_request(r, arg, "conflict",
-	    "refused: the name has another key");
+	    r->copied ? "another machine has this node's key: remove it and "
+			"enroll both anew" :
+			"refused: the name has another key");
 }
 
 static int

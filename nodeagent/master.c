@@ -15,6 +15,7 @@
 #include "common/registry/tokens.h"
 #include "nodeagent/agent.h"
 #include "nodeagent/tell.h"
+#include "nodeagent/twin.h"
 
 #define LOOK_MS	      200 /* how often the registry's revision is looked at */
 #define SIGHTS_MAX    16384
@@ -23,6 +24,7 @@
 /* When a node last called. */
 struct sight {
 	struct node_sight seen;
+	struct twin twin;
 	bool saved; /* in the registry */
 };
 
@@ -37,6 +39,8 @@ struct master {
 	struct sight *sights;
 };
 
+static void warn_of_twin(struct master *, const struct sighting *,
+    const struct addr *other);
 static int open_secret(struct master *, const char *passphrase, struct err *);
 static int sign_roster(struct master *, struct err *);
 static void look_due(evutil_socket_t, short, void *);
@@ -175,19 +179,23 @@ master_renew_node(struct master *m, const uint8_t key[KEY_SIZE],
 	    clock_wall_ms() / 1000, out, e);
 }
 
-void
-master_saw(struct master *m, const char *name, int64_t skew_ms,
-    const char *version)
+bool
+master_saw(struct master *m, const struct sighting *g)
 {
-	struct sight *s = find_sight(m, name);
+	struct sight *s = find_sight(m, g->name);
+	struct addr other;
 
 	if (s == NULL)
-		return;
+		return false;
 	s->seen.at_ms = clock_wall_ms();
-	s->seen.skew_ms = skew_ms;
-	snprintf(s->seen.version, sizeof(s->seen.version), "%s", version);
+	s->seen.skew_ms = g->skew_ms;
+	snprintf(s->seen.version, sizeof(s->seen.version), "%s", g->version);
 	s->saved = false;
 	m->n_unsaved++;
+	if (!twin_called(&s->twin, g->run, g->from, clock_mono_ms(), &other))
+		return false;
+	warn_of_twin(m, g, &other);
+	return true;
 }
 
 json_t *
@@ -204,6 +212,29 @@ master_sights(const struct master *m)
 			s->version));
 	}
 	return json_pack("{s:o}", "nodes", nodes);
+}
+
+/* For a person to see: clusterctl node conflicts.  Which of the two is the
+ * copy nobody can tell but by the address that the node should have. */
+static void
+warn_of_twin(struct master *m, const struct sighting *g,
+    const struct addr *other)
+{
+	char here[ADDR_TEXT_MAX], there[ADDR_TEXT_MAX];
+	struct node n = { .addr = "" };
+	struct err e;
+	bool is_own;
+
+	addr_format_ip(g->from, here);
+	addr_format_ip(other, there);
+	is_own = nodes_get(m->registry, g->name, &n, &e) == 0 &&
+	    strcmp(here, n.addr) == 0;
+	log_warn("two machines have the key of %s, at %s and %s (clusterctl "
+		 "node remove %s, then enroll each anew)",
+	    g->name, here, there, g->name);
+	if (conflicts_note_copy(m->registry, g->name, is_own ? other : g->from,
+		clock_wall_ms(), &e) == -1)
+		log_warn("%s", e.text);
 }
 
 static int

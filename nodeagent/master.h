@@ -6,6 +6,7 @@
 #ifndef NODEAGENT_MASTER_H
 #define NODEAGENT_MASTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -42,9 +43,16 @@ int master_join_psk(struct master *, const uint8_t id[TOKEN_ID_SIZE],
 int master_renew_node(struct master *, const uint8_t key[KEY_SIZE],
     struct issued *, struct err *);
 
-/* A node has called. */
-void master_saw(struct master *, const char *name, int64_t skew_ms,
-    const char *version);
+/* A node has called: what it says of itself. */
+struct sighting {
+	const char *name, *version;
+	const char *run; /* twin.h */
+	const struct addr *from;
+	int64_t skew_ms;
+};
+
+/* Returns whether another machine is at work with its key. */
+bool master_saw(struct master *, const struct sighting *);
 json_t *master_sights(const struct master *);
 
 #endif

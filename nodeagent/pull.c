@@ -15,6 +15,7 @@
 #include "common/registry/roster.h"
 #include "nodeagent/agent.h"
 #include "nodeagent/call.h"
+#include "nodeagent/twin.h"
 
 #define EACH_MS	    60000 /* between pulls, give or take a sixth */
 #define WAITERS_MAX 64
@@ -41,6 +42,7 @@ struct pull {
 	size_t master;	   /* that is being asked: an index of the view */
 	bool again;	   /* somebody wants a newer answer than this */
 	bool refused;	   /* one of them says that we were removed */
+	char word[TWIN_WORD_LEN + 1]; /* of this run */
 	unsigned n_failed; /* in a row */
 	struct roster_intake *intake;
 	TAILQ_HEAD(, waiter) waiters;
@@ -69,6 +71,7 @@ struct pull *
 pull_new(struct agent *a, struct err *e)
 {
 	struct pull *p = calloc(1, sizeof(*p));
+	uint8_t word[TWIN_WORD_LEN / 2];
 
 	if (p == NULL || (p->due = evtimer_new(a->base, pull_due, p)) == NULL) {
 		err_set(e, ERR_LOCAL, "out of memory for the roster's pull");
@@ -76,6 +79,8 @@ pull_new(struct agent *a, struct err *e)
 		return NULL;
 	}
 	p->agent = a;
+	randombytes_buf(word, sizeof(word));
+	sodium_bin2hex(p->word, sizeof(p->word), word, sizeof(word));
 	TAILQ_INIT(&p->waiters);
 	/* A power cut ends for a thousand nodes at the same instant. */
 	pull_schedule(p, randombytes_uniform(500));
@@ -207,9 +212,10 @@ pull_begin(struct pull *p, const struct view_master *m)
 	json_t *request;
 	struct err e;
 
-	request = json_pack("{s:s, s:I, s:I, s:s}", "verb", "roster", "have",
-	    (json_int_t)a->view.revision, "time_ms",
-	    (json_int_t)clock_wall_ms(), "version", MUSTER_VERSION);
+	request = json_pack("{s:s, s:I, s:I, s:s, s:s}", "verb", "roster",
+	    "have", (json_int_t)a->view.revision, "time_ms",
+	    (json_int_t)clock_wall_ms(), "version", MUSTER_VERSION, "run",
+	    p->word);
 	p->call = call_start(a->base, &m->addr, &a->identity, m->key, NULL,
 	    request, &pull_call, p, &e);
 	if (p->call == NULL)

@@ -7,9 +7,11 @@
 #include "common/base/json.h"
 #include "common/registry/roster.h"
 #include "nodeagent/agent.h"
+#include "nodeagent/journal.h"
 #include "nodeagent/master.h"
 #include "nodeagent/pull.h"
 #include "nodeagent/session.h"
+#include "nodeagent/twin.h"
 #include "nodeagent/verbs.h"
 
 #define CHUNK (32 * 1024)
@@ -99,18 +101,26 @@ verb_sync(struct session *s, json_t *args, struct err *e)
 static void
 note_sight(struct session *s, json_t *args)
 {
+	struct agent *a = session_agent(s);
 	const struct cert *peer = session_peer(s);
-	const char *version;
+	struct sighting g = { .name = peer->name,
+		.from = channel_addr(session_channel(s)) };
 	int64_t time_ms;
+	json_t *about;
 	struct err e;
 
 	if (peer->kind != CERT_NODE ||
 	    json_get_int(args, "time_ms", 0, INT64_MAX, &time_ms, &e) == -1 ||
-	    json_opt_string(args, "version", NODE_VERSION_LEN, "", &version,
-		&e) == -1)
+	    json_opt_string(args, "version", NODE_VERSION_LEN, "", &g.version,
+		&e) == -1 ||
+	    json_opt_string(args, "run", TWIN_WORD_LEN, "", &g.run, &e) == -1)
 		return;
-	master_saw(session_agent(s)->master, peer->name,
-	    time_ms - clock_wall_ms(), version);
+	g.skew_ms = time_ms - clock_wall_ms();
+	if (!master_saw(a->master, &g))
+		return;
+	about = json_pack("{s:s}", "name", g.name);
+	journal_note(a->journal, s, "copied", about);
+	json_decref(about);
 }
 
 static int

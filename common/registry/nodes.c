@@ -165,6 +165,10 @@ nodes_remove(struct registry *r, const char *name, struct err *e)
 	static const char revoke[] =
 	    "UPDATE certs SET revoked_ms = ? WHERE revoked_ms IS NULL AND "
 	    "node_id = (SELECT id FROM nodes WHERE name = ?)";
+	/* A copy of a key that is worth nothing any more. */
+	static const char settle[] = "DELETE FROM conflicts WHERE name = ?1 "
+				     "AND key = (SELECT key FROM nodes WHERE "
+				     "name = ?1)";
 	static const char sql[] = "DELETE FROM nodes WHERE name = ?";
 	struct node n;
 	int rv;
@@ -176,6 +180,8 @@ nodes_remove(struct registry *r, const char *name, struct err *e)
 		rv = node_check_last_master(r, name, e);
 	if (rv == 0)
 		rv = db_run(r, e, revoke, INT(clock_wall_ms()), TEXT(name));
+	if (rv == 0)
+		rv = db_run(r, e, settle, TEXT(name));
 	if (rv == 0)
 		rv = db_run(r, e, sql, TEXT(name));
 	return registry_end(r, rv, e);

@@ -23,7 +23,8 @@ int
 pending_each(struct registry *r, join_request_fn *fn, void *arg, struct err *e)
 {
 	static const char sql[] =
-	    "SELECT name, key, addr, port, at_ms FROM pending ORDER BY name";
+	    "SELECT name, key, addr, port, at_ms, 0 FROM pending "
+	    "ORDER BY name";
 
 	return each_request(r, sql, fn, arg, e);
 }
@@ -81,12 +82,33 @@ conflicts_note(struct registry *r, const struct join *j, struct err *e)
 }
 
 int
+conflicts_note_copy(struct registry *r, const char *name,
+    const struct addr *from, int64_t at_ms, struct err *e)
+{
+	static const char sql[] =
+	    "INSERT INTO conflicts (name, key, addr, port, at_ms) "
+	    "SELECT name, key, ?2, ?3, ?4 FROM nodes WHERE name = ?1 AND "
+	    "key IS NOT NULL ON CONFLICT DO UPDATE SET addr = ?2, port = ?3, "
+	    "at_ms = ?4";
+	char addr[ADDR_TEXT_MAX];
+	int rv;
+
+	addr_format_ip(from, addr);
+	if (registry_begin_note(r, e) == -1)
+		return -1;
+	rv = db_run(r, e, sql, TEXT(name), TEXT(addr), INT(addr_port(from)),
+	    INT(at_ms));
+	return registry_end(r, rv, e);
+}
+
+int
 conflicts_each(struct registry *r, join_request_fn *fn, void *arg,
     struct err *e)
 {
 	static const char sql[] =
-	    "SELECT name, key, addr, port, at_ms FROM conflicts "
-	    "ORDER BY at_ms DESC, name";
+	    "SELECT c.name, c.key, c.addr, c.port, c.at_ms, n.id IS NOT NULL "
+	    "FROM conflicts c LEFT JOIN nodes n ON n.name = c.name AND "
+	    "n.key = c.key ORDER BY c.at_ms DESC, c.name";
 
 	return each_request(r, sql, fn, arg, e);
 }
@@ -129,9 +151,16 @@ int
 join_admit(struct registry *r, const struct join_request *req,
     const struct token_row *t, struct err *e)
 {
+	/* A conflict that ends so. */
+	static const char settle[] =
+	    "DELETE FROM conflicts WHERE name = ? AND key = ?";
 	struct node n;
-	int rv = nodes_get(r, req->name, &n, e);
+	int rv = db_run(r, e, settle, TEXT(req->name),
+	    BLOB(req->key, KEY_SIZE));
 
+	if (rv == -1)
+		return -1;
+	rv = nodes_get(r, req->name, &n, e);
 	if (rv == 0)
 		return give_agent(r, req, t, &n, e);
 	if (e->code != ERR_NO_TARGET)
@@ -198,7 +227,7 @@ get_request(struct registry *r, const char *name, struct join_request *req,
     uint8_t token_id[TOKEN_ID_SIZE], struct err *e)
 {
 	static const char sql[] =
-	    "SELECT name, key, addr, port, at_ms, token_id FROM pending "
+	    "SELECT name, key, addr, port, at_ms, 0, token_id FROM pending "
 	    "WHERE name = ?";
 	static const char names[] = "SELECT name FROM pending ORDER BY name";
 	struct rows q;
@@ -243,4 +272,5 @@ row_request(struct rows *q, struct join_request *req)
 	row_text(q, req->addr, sizeof(req->addr));
 	req->port = (uint16_t)row_int(q);
 	req->at_ms = row_int(q);
+	req->copied = row_int(q) != 0;
 }

@@ -83,6 +83,7 @@ struct join_request {
 	char addr[ADDR_TEXT_MAX];
 	uint16_t port;
 	int64_t at_ms;
+	bool copied; /* the key is the node's own: two machines have it */
 };
 
 typedef int join_request_fn(const struct join_request *, void *arg);
@@ -94,7 +95,10 @@ int pending_reject(struct registry *, const char *name, struct err *);
 
 /* Keeps a refused join; the caller has no change open. */
 int conflicts_note(struct registry *, const struct join *, struct err *);
-/* Joins refused for a name that has another key; the newest first. */
+/* And that another machine calls from there with the node's key. */
+int conflicts_note_copy(struct registry *, const char *name,
+    const struct addr *from, int64_t at_ms, struct err *);
+/* The newest first. */
 int conflicts_each(struct registry *, join_request_fn *, void *arg,
     struct err *);
 int conflicts_clear(struct registry *, const char *name, struct err *);

@@ -1,5 +1,8 @@
 """The roster on its way: told, pulled, handed on, never replaced by worse."""
 
+import os
+import signal
+
 import muster
 from agent_client import answer, answers, call
 from muster import wait_for
@@ -78,3 +81,42 @@ def test_a_node_that_slept_catches_up(cluster3):
     newest = answer(cluster3, "m1", {"verb": "sync"})["revision"]
     cluster3["w2"].start()
     wait_for(lambda: revision(cluster3, "w2") >= newest, 5)
+
+
+def test_a_copied_key_is_noticed(cluster):
+    """A clone of a machine: two agents take turns with one certificate."""
+    w1 = cluster.add_worker("w1")
+    state = muster.copy_state(w1.state, cluster.tmp / "clone")
+    elsewhere = cluster.net.address()
+
+    def n_seen():
+        return sum("two machines have the key of w1" in line
+                   for line in cluster.master.text.splitlines())
+    # An agent that is started anew is no other machine.
+    for _ in range(2):
+        w1.restart()
+        answer(cluster, "w1", {"verb": "sync"})
+    assert n_seen() == 0
+    cluster.master.expect_log("two machines have the key of w1, at 127.* and "
+                              "127.*clusterctl node remove w1, then enroll")
+    clone = cluster.daemon("clone", muster.program("nodeagent"), "--state",
+                           state, "run", "--listen", f"{elsewhere}:7400")
+
+    def both_called():
+        for agent in (clone, w1):
+            os.kill(agent.pid, signal.SIGHUP)
+        return n_seen()
+    wait_for(both_called, what="a word on the copy")
+    row = cluster.ctl("--json", "node", "conflicts").json
+    assert row["name"] == "w1" and row["why"] == "copied key"
+    row, = [r for r in cluster.ctl("--json", "show_nodes").json_lines
+            if r["state"] == "conflict"]
+    assert row["node"] == "w1" and "another machine has this" in row["why"]
+    assert any(e["event"] == "copied" and e["name"] == "w1" for e in
+               cluster.ctl("--json", "audit", "--node").json_lines)
+    assert n_seen() == 1  # not each minute
+    # Both are out at once; what was said of them is done with.
+    for agent in (clone, w1):
+        agent.expect_log("w1 was removed from the cluster")
+    cluster.ctl("node", "remove", "w1")
+    assert cluster.ctl("node", "conflicts").stdout == ""

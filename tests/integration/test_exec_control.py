@@ -16,13 +16,13 @@ WORKERS = ("-r", "worker_http")
 def sleepers(tag):
     """Processes whose command line has the tag in it."""
     found = []
-    for p in Path("/proc").glob("[0-9]*/cmdline"):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            words = p.read_bytes().split(b"\0")
+            words = Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         if words[0] == b"sleep" and words[1] == str(tag).encode():
-            found.append(int(p.parent.name))
+            found.append(int(pid))
     return found
 
 

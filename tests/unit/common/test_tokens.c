@@ -224,6 +224,7 @@ a_known_name_with_another_key_is_a_conflict(void **state)
 	struct join j = join(key_a, "web1");
 	struct join_request req;
 	enum join_status status;
+	struct addr elsewhere;
 	struct node n;
 
 	t.uses = 5;
@@ -240,7 +241,20 @@ a_known_name_with_another_key_is_a_conflict(void **state)
 	assert_int_equal(conflicts_each(s->r, take_request, &req, &s->e), 1);
 	assert_string_equal(req.name, "web1");
 	assert_memory_equal(req.key, key_b, KEY_SIZE);
+	assert_false(req.copied);
 	assert_ok(s, conflicts_clear(s->r, "web1", &s->e));
+	assert_ok(s, conflicts_each(s->r, take_request, &req, &s->e));
+	/* The node's own key, elsewhere. */
+	assert_int_equal(addr_parse("10.0.0.77", 1, &elsewhere, &s->e), 0);
+	for (int i = 0; i < 2; i++)
+		assert_ok(s,
+		    conflicts_note_copy(s->r, "web1", &elsewhere, 5, &s->e));
+	assert_int_equal(conflicts_each(s->r, take_request, &req, &s->e), 1);
+	assert_true(req.copied);
+	assert_string_equal(req.addr, "10.0.0.77");
+	assert_memory_equal(req.key, key_a, KEY_SIZE);
+	assert_ok(s, conflicts_note_copy(s->r, "nix", &elsewhere, 5, &s->e));
+	assert_int_equal(conflicts_clear(s->r, "web1", &s->e), 0);
 	assert_ok(s, conflicts_each(s->r, take_request, &req, &s->e));
 	/* One machine is one node. */
 	j = join(key_a, "web2");
