@@ -26,6 +26,7 @@ struct settings {
 	int64_t workers; /* 0: one a core */
 	char http_listen[SETTING_LIST_MAX];
 	char https_listen[SETTING_LIST_MAX];
+	char default_cert[HOST_MAX_LEN + 1];
 	int64_t tls_profile; /* enum tls_profile */
 	char status_listen[SETTING_LIST_MAX];
 	char trusted[SETTING_LIST_MAX], proxy_protocol[SETTING_LIST_MAX];

@@ -47,6 +47,7 @@ struct admin {
 	const struct notices *notices;
 	char path[PATH_MAX];
 	struct snapshot *snapshot; /* NULL: none yet */
+	struct cert_image *certs;  /* likewise */
 	struct rates *rates;
 	struct event *second;
 	int fd;
@@ -116,6 +117,7 @@ admin_free(struct admin *a)
 		event_free(a->second);
 	rates_free(a->rates);
 	snapshot_release(a->snapshot);
+	cert_image_release(a->certs);
 	free(a);
 }
 
@@ -141,6 +143,13 @@ admin_apply(struct admin *a, struct snapshot *s)
 {
 	snapshot_release(a->snapshot);
 	a->snapshot = s;
+}
+
+void
+admin_certs(struct admin *a, struct cert_image *certs)
+{
+	cert_image_release(a->certs);
+	a->certs = certs;
 }
 
 int
@@ -471,6 +480,7 @@ report_now(const struct admin *a)
 	return (struct report){
 		.board = a->board,
 		.snapshot = a->snapshot,
+		.certs = a->certs,
 		.rates = a->rates,
 		.notices = a->notices,
 		.now_ms = clock_mono_ms(),

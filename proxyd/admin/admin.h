@@ -34,8 +34,9 @@ int admin_socket(const struct admin *);
 const struct listeners *admin_status_listeners(const struct admin *);
 void admin_take_status(struct admin *, struct listeners *l);
 
-/* What is reported from now on.  The reference is taken. */
+/* What is reported from now on.  The references are taken. */
 void admin_apply(struct admin *, struct snapshot *);
+void admin_certs(struct admin *, struct cert_image *);
 
 /* Where /metrics and /status.json are served: addresses split by one space.
  * When one cannot be opened nothing has changed. */

@@ -11,6 +11,7 @@
 #include "proxyd/admin/rates.h"
 #include "proxyd/process/scoreboard.h"
 #include "proxyd/process/snapshot.h"
+#include "proxyd/tls/cert_image.h"
 
 /* What the master could not do; "" where all is well. */
 struct notices {
@@ -23,6 +24,7 @@ struct notices {
 struct report {
 	const struct scoreboard *board;
 	const struct snapshot *snapshot;
+	const struct cert_image *certs; /* NULL: none */
 	const struct rates *rates;
 	const struct notices *notices;
 	int64_t now_ms; /* monotonic */

@@ -21,7 +21,11 @@
 #define RETRY_SEND_MS 50   /* a worker that reads no messages */
 
 /* What everybody is told when it changes. */
-enum news { NEWS_SNAPSHOT = 1 << 0, NEWS_TICKETS = 1 << 1 };
+enum news {
+	NEWS_CERTS = 1 << 0, /* before the sites that have them */
+	NEWS_SNAPSHOT = 1 << 1,
+	NEWS_TICKETS = 1 << 2,
+};
 
 enum member_state { MEMBER_STARTING, MEMBER_SERVING, MEMBER_DRAINING };
 
@@ -47,7 +51,7 @@ struct crew {
 	LIST_HEAD(, member) members;
 	struct event *again; /* starts and sends that failed */
 	unsigned wanted;
-	int snapshot_fd;
+	int snapshot_fd, certs_fd; /* certs_fd -1: there never were any */
 	int64_t revision;
 	char user[64];
 	char tickets[TICKET_KEYS_TEXT]; /* "": none */
@@ -89,7 +93,7 @@ crew_new(struct event_base *base, struct scoreboard *board,
 	c->board = board;
 	c->listeners = listeners;
 	c->log = log;
-	c->snapshot_fd = -1;
+	c->snapshot_fd = c->certs_fd = -1;
 	c->on_change = on_change;
 	c->arg = arg;
 	LIST_INIT(&c->members);
@@ -105,6 +109,7 @@ crew_free(struct crew *c)
 		free_member(LIST_FIRST(&c->members));
 	event_free(c->again);
 	io_close(&c->snapshot_fd);
+	io_close(&c->certs_fd);
 	free(c);
 }
 
@@ -115,6 +120,14 @@ crew_snapshot(struct crew *c, int fd, int64_t revision)
 	c->snapshot_fd = fd;
 	c->revision = revision;
 	tell(c, NEWS_SNAPSHOT);
+}
+
+void
+crew_certs(struct crew *c, int fd)
+{
+	io_close(&c->certs_fd);
+	c->certs_fd = fd;
+	tell(c, NEWS_CERTS);
 }
 
 void
@@ -261,6 +274,7 @@ equip(struct member *m, struct err *e)
 	if (ipc_send(m->fd, IPC_SCOREBOARD, m->slot, c->board->fd, NULL, e) ==
 		-1 ||
 	    ipc_send(m->fd, IPC_LOG_RING, 0, m->ring->fd, NULL, e) == -1 ||
+	    (c->certs_fd != -1 && send_news(m, NEWS_CERTS, e) == -1) ||
 	    send_news(m, NEWS_SNAPSHOT, e) == -1 ||
 	    send_news(m, NEWS_TICKETS, e) == -1 || send_spool(m, e) == -1 ||
 	    send_listeners(m, e) == -1)
@@ -310,6 +324,8 @@ send_news(struct member *m, enum news what, struct err *e)
 
 	if (what == NEWS_TICKETS)
 		return ipc_send(m->fd, IPC_TICKETS, 0, -1, c->tickets, e);
+	if (what == NEWS_CERTS)
+		return ipc_send(m->fd, IPC_CERTS, 0, c->certs_fd, NULL, e);
 	return ipc_send(m->fd, IPC_SNAPSHOT, c->revision, c->snapshot_fd, NULL,
 	    e);
 }

@@ -34,6 +34,8 @@ void crew_free(struct crew *);
 /* What new workers start with and present ones switch to.  fd is taken. */
 void crew_snapshot(struct crew *, int fd, int64_t revision);
 
+/* The same of a certificate image. */
+void crew_certs(struct crew *, int fd);
 /* The same of the keys of session tickets; copied. */
 void crew_tickets(struct crew *, const struct ticket_keys *);
 

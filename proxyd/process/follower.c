@@ -11,6 +11,7 @@
 #include "common/base/io.h"
 #include "common/base/log.h"
 #include "proxyd/process/accounts.h"
+#include "proxyd/process/certificates.h"
 #include "proxyd/process/compile.h"
 #include "proxyd/process/ipc.h"
 #include "proxyd/process/scoreboard.h"
@@ -24,10 +25,12 @@ struct follower {
 	struct source *source;
 	struct scoreboard board;
 	struct row_use *use;
+	struct certificates *certs;
+	char default_cert[HOST_MAX_LEN + 1];
 	char accounts[PATH_MAX];
 	int64_t saved_ms;
 	int64_t revision; /* handed over; -1: none */
-	char complaint[240];
+	char complaint[240], certs_complaint[240];
 };
 
 static int receive_scoreboard(struct follower *, bool *fresh, struct err *);
@@ -37,6 +40,7 @@ static int restore(struct follower *, const struct state *, bool fresh,
 static void save(struct follower *, bool now);
 static int hand_over(struct follower *, int64_t revision, struct err *);
 static int send_settings(const struct settings *, struct err *);
+static int send_certs(struct follower *, struct err *);
 static void complain(struct follower *, const struct err *);
 
 int
@@ -50,6 +54,7 @@ follower_run(const struct state *st)
 	if (nice(10) == -1)
 		log_debug("the follower keeps its priority");
 	if ((f.source = source_new(st, &e)) == NULL ||
+	    (f.certs = certificates_new(st, &e)) == NULL ||
 	    receive_scoreboard(&f, &fresh, &e) == -1 ||
 	    restore(&f, st, fresh, &e) == -1) {
 		if (!ipc_has_ended(IPC_CHILD_FD, 0))
@@ -63,6 +68,7 @@ follower_run(const struct state *st)
 			complain(&f, &e);
 		else
 			row_use_sweep(f.use, f.revision);
+		certificates_remind(f.certs, clock_wall_ms() / 1000);
 		save(&f, false);
 		wait_ms = (clock_mono_ms() - start) * COMPILE_REST;
 		if (wait_ms > REST_MAX_MS)
@@ -71,6 +77,7 @@ follower_run(const struct state *st)
 			wait_ms = POLL_MS;
 	}
 	save(&f, true);
+	certificates_free(f.certs);
 	source_free(f.source);
 	row_use_free(f.use);
 	return 0;
@@ -124,7 +131,7 @@ follow(struct follower *f, struct err *e)
 		log_info("the registry can be read again");
 	f->complaint[0] = '\0';
 	if (revision == f->revision)
-		return 0;
+		return certificates_due(f->certs) ? send_certs(f, e) : 0;
 	if (hand_over(f, revision, e) == -1)
 		return -1;
 	f->revision = revision;
@@ -140,7 +147,10 @@ hand_over(struct follower *f, int64_t revision, struct err *e)
 	if (compile_snapshot(f->source, &f->board, f->use, revision, &settings,
 		&fd, e) == -1)
 		return -1;
+	memcpy(f->default_cert, settings.default_cert, sizeof(f->default_cert));
 	rv = send_settings(&settings, e);
+	if (rv == 0)
+		rv = send_certs(f, e);
 	if (rv == 0)
 		rv =
 		    ipc_send(IPC_CHILD_FD, IPC_SNAPSHOT, revision, fd, NULL, e);
@@ -160,6 +170,25 @@ send_settings(const struct settings *settings, struct err *e)
 		return err_set(e, ERR_LOCAL, "out of memory for settings");
 	rv = ipc_send(IPC_CHILD_FD, IPC_SETTINGS, 0, -1, text, e);
 	free(text);
+	return rv;
+}
+
+/* Whatever is wrong with certificates, the sites go on with those they had. */
+static int
+send_certs(struct follower *f, struct err *e)
+{
+	struct err why = { .text = "" };
+	int fd, rv = 0;
+
+	if (certificates_look(f->certs, f->source, f->default_cert, &fd,
+		&why) == -1 &&
+	    strcmp(f->certs_complaint, why.text) != 0)
+		log_warn("certificates: %s; those of before stay in force",
+		    why.text);
+	memcpy(f->certs_complaint, why.text, sizeof(f->certs_complaint));
+	if (fd != -1)
+		rv = ipc_send(IPC_CHILD_FD, IPC_CERTS, 0, fd, NULL, e);
+	io_close(&fd);
 	return rv;
 }
 

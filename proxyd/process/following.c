@@ -185,6 +185,11 @@ take(struct following *f, struct ipc_message *m)
 	case IPC_SETTINGS:
 		f->handlers->settings(m->text, f->arg);
 		break;
+	case IPC_CERTS:
+		if (m->fd == -1)
+			break;
+		f->handlers->certs(m->fd, f->arg);
+		return;
 	case IPC_SNAPSHOT:
 		if (m->fd == -1)
 			break;

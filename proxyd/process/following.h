@@ -21,6 +21,8 @@ struct following;
 
 struct following_handlers {
 	void (*settings)(const char *json, void *arg);
+	/* fd: a certificate image, the receiver's. */
+	void (*certs)(int fd, void *arg);
 	/* Settings came before.  fd is the receiver's. */
 	void (*snapshot)(int fd, int64_t revision, void *arg);
 	/* There is no first snapshot, and why. */

@@ -30,7 +30,8 @@ enum ipc_type {
 	/* From a worker, and from a new master. */
 	IPC_READY,
 	IPC_FAILED, /* number: err code; text: why it does not start */
-	/* From the follower: IPC_SETTINGS, then IPC_SNAPSHOT, or IPC_FAILED. */
+	/* From the follower: IPC_SETTINGS, IPC_CERTS if there is something new,
+	 * IPC_SNAPSHOT; or IPC_FAILED. */
 	IPC_SETTINGS, /* text: the settings, as JSON */
 	/* To a new master: IPC_SCOREBOARD, IPC_LISTENER, and */
 	IPC_LOCK,	     /* fd */

@@ -110,6 +110,7 @@ static void tear_down(struct master *);
 static void move(struct master *, enum master_state);
 static void fail(struct master *, const struct err *);
 static void on_settings(const char *json, void *);
+static void on_certs(int fd, void *);
 static void on_snapshot(int fd, int64_t revision, void *);
 static void on_failed(const struct err *, void *);
 static void on_stopped(void *);
@@ -127,6 +128,7 @@ static void on_upgrade(const struct err *, void *);
 
 static const struct following_handlers following_handlers = {
 	.settings = on_settings,
+	.certs = on_certs,
 	.snapshot = on_snapshot,
 	.failed = on_failed,
 	.stopped = on_stopped,
@@ -360,6 +362,26 @@ on_settings(const char *json, void *arg)
 	else
 		m->settings = next;
 	json_decref(o);
+}
+
+static void
+on_certs(int fd, void *arg)
+{
+	struct master *m = arg;
+	struct cert_image *certs;
+	struct err e;
+
+	if (m->state >= MASTER_LEAVING) {
+		close(fd);
+		return;
+	}
+	if ((certs = cert_image_map(fd, &e)) == NULL) {
+		log_error("%s; what was in force stays", e.text);
+		close(fd);
+		return;
+	}
+	admin_certs(m->admin, certs);
+	crew_certs(m->crew, fd);
 }
 
 static void

@@ -60,6 +60,12 @@ source_revision(struct source *s, int64_t *revision, struct err *e)
 	return -1;
 }
 
+bool
+source_is_registry(const struct source *s)
+{
+	return s->registry != NULL;
+}
+
 int
 source_begin(struct source *s, struct err *e)
 {

@@ -5,6 +5,7 @@
 #ifndef MUSTER_SOURCE_H
 #define MUSTER_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
@@ -25,6 +26,9 @@ void source_free(struct source *);
  * replaced.  Cheap: fit for a poll.
  */
 int source_revision(struct source *, int64_t *revision, struct err *);
+
+/* Whether it is the registry itself. */
+bool source_is_registry(const struct source *);
 
 /* Reads of one state: between begin and end nothing changes. */
 int source_begin(struct source *, struct err *);

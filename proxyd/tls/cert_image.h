@@ -41,7 +41,7 @@ struct cert_image_bytes {
 
 /* One certificate, its chain and its key. */
 struct cert_image_entry {
-	/* Of all that is below: the same id, the same content, in whatever
+	/* Of chain, key and staple: the same id, the same bytes, in whatever
 	 * image.  What was made of an entry can be kept under it. */
 	uint8_t id[CERT_IMAGE_ID];
 	int64_t not_before_s, not_after_s; /* of the leaf */

@@ -37,6 +37,8 @@ struct cert_plan {
 	char fallback[HOST_MAX_LEN + 1];
 };
 
+static int enter(struct cert_plan *, const struct cert_plan_entry *where,
+    const struct cert_image_entry *, struct err *);
 static int add_bytes(struct cert_plan *, const void *, size_t,
     struct cert_image_bytes *, struct err *);
 static int add_chain(struct cert_plan *, const struct cert_plan_bytes *,
@@ -100,14 +102,38 @@ cert_plan_add(struct cert_plan *p, const struct cert_plan_entry *x,
 	if (x->key.size == 0)
 		return err_set(e, ERR_CORRUPT, "the key is empty");
 	memcpy(out.id, x->id, sizeof(out.id));
-	if (make_room(p, e) == -1 || add_chain(p, &x->chain, &out, e) == -1 ||
+	if (add_chain(p, &x->chain, &out, e) == -1 ||
 	    add_bytes(p, x->key.at, x->key.size, &out.key, e) == -1 ||
-	    add_bytes(p, x->ocsp.at, x->ocsp.size, &out.ocsp, e) == -1 ||
-	    add_bytes(p, x->site, strlen(x->site), &out.site, e) == -1 ||
-	    cert_names_add(p->names, (uint32_t)p->n_entries, x, e) == -1)
+	    add_bytes(p, x->ocsp.at, x->ocsp.size, &out.ocsp, e) == -1)
 		return -1;
-	p->entries[p->n_entries++] = out;
-	return 0;
+	return enter(p, x, &out, e);
+}
+
+int
+cert_plan_keep(struct cert_plan *p, const struct cert_image *from,
+    const struct cert_image_entry *x, const struct cert_plan_entry *where,
+    struct err *e)
+{
+	struct cert_image_entry out = *x;
+	struct cert_plan_entry named = *where;
+
+	for (uint32_t i = 0; i < x->n_chain; i++) {
+		const uint8_t *at = cert_image_at(from, x->chain[i]);
+		size_t size = x->chain[i].size;
+
+		if ((i == 0 ?
+			    add_bytes(p, at, size, &out.chain[i], e) :
+			    add_authority(p, at, size, &out.chain[i], e)) == -1)
+			return -1;
+	}
+	if (add_bytes(p, cert_image_at(from, x->key), x->key.size, &out.key,
+		e) == -1 ||
+	    add_bytes(p, cert_image_at(from, x->ocsp), x->ocsp.size, &out.ocsp,
+		e) == -1)
+		return -1;
+	named.kind = (enum cert_image_kind)x->kind;
+	named.not_after_s = x->not_after_s;
+	return enter(p, &named, &out, e);
 }
 
 void
@@ -138,6 +164,24 @@ cert_plan_write(struct cert_plan *p, int *fd, struct err *e)
 		    "cannot write a certificate image");
 	*fd = p->fd;
 	p->fd = -1;
+	return 0;
+}
+
+static int
+enter(struct cert_plan *p, const struct cert_plan_entry *where,
+    const struct cert_image_entry *x, struct err *e)
+{
+	struct cert_image_entry *out;
+
+	if (make_room(p, e) == -1)
+		return -1;
+	out = &p->entries[p->n_entries];
+	*out = *x;
+	if (add_bytes(p, where->site, strlen(where->site), &out->site, e) ==
+		-1 ||
+	    cert_names_add(p->names, (uint32_t)p->n_entries, where, e) == -1)
+		return -1;
+	p->n_entries++;
 	return 0;
 }
 

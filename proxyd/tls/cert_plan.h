@@ -37,6 +37,12 @@ void cert_plan_free(struct cert_plan *);
 int cert_plan_add(struct cert_plan *, const struct cert_plan_entry *,
     struct err *);
 
+/* One that an earlier image has, with its key: only where it belongs (site,
+ * hosts, names) is taken from *where. */
+int cert_plan_keep(struct cert_plan *, const struct cert_image *,
+    const struct cert_image_entry *, const struct cert_plan_entry *where,
+    struct err *);
+
 /* The site whose certificates are for names that no certificate has; without
  * this call: none. */
 void cert_plan_default(struct cert_plan *, const char *site);
