@@ -54,6 +54,7 @@ static const struct json_column columns[] = {
 	{ "4XX", "s4xx", CELL_NUMBER },
 	{ "5XX", "s5xx", CELL_NUMBER },
 	{ "ABORTED", "aborted", CELL_NUMBER },
+	{ "LIMITED", "limited", CELL_NUMBER },
 	{ "IN", "bytes_in", CELL_BYTES },
 	{ "OUT", "bytes_out", CELL_BYTES },
 	{ "NODE TIME", "node_us", CELL_US },

@@ -43,6 +43,7 @@
 	X(cmd_site_enable)      \
 	X(cmd_site_disable)     \
 	X(cmd_site_alias)       \
+	X(cmd_site_limit)       \
 	X(cmd_site_list)        \
 	X(cmd_site_show)        \
 	X(cmd_show_sites)       \

@@ -21,7 +21,8 @@
 #define SILENCE_S    10
 
 /* What the grant `status` covers: questions that change nothing. */
-static const char *const harmless[] = { "nodes", "workers", "sites", "status" };
+static const char *const harmless[] = { "nodes", "workers", "sites", "limits",
+	"status" };
 
 /* An answer, one line of any length, on its way to a peer. */
 struct relay {

@@ -34,24 +34,25 @@ static int get_main(struct registry *, const char *name, struct site *,
     struct err *);
 static size_t count_aliases(const struct site *);
 
-#define LIMIT_ROWS                                                             \
-	ROW(RATE, "requests", requests, "requests", 1, 1000000, "off",         \
-	    "of all its clients together; what is beyond gets 429",            \
-	    .word = "off"),                                                    \
-	    ROW(COUNT, "connections", connections, "connections", 1, 1000000,  \
-		"off", "connections that it uses at once, tunnels too",        \
-		.word = "off"),                                                \
-	    ROW(BANDWIDTH, "bytes", bandwidth, "bandwidth", 1024, 1LL << 40,   \
-		"off", "of responses to all its clients together",             \
-		.word = "off"),                                                \
-	    ROW(RATE, "requests", client_requests, "client_requests", 1,       \
-		1000000, "off", "of each client address (IPv6: /64)",          \
-		.word = "off"),                                                \
-	    ROW(COUNT, "connections", client_connections,                      \
-		"client_connections", 1, 10000, "off",                         \
-		"that each client address uses at once", .word = "off"),       \
-	    ROW(BANDWIDTH, "bytes", client_bandwidth, "client_bandwidth",      \
-		1024, 1LL << 40, "off", "of responses to each client address", \
+#define LIMIT_ROWS                                                            \
+	ROW(RATE, "requests", requests, "requests", 1, 1000000, "off",        \
+	    "requests of all clients together; beyond it: 429",               \
+	    .word = "off"),                                                   \
+	    ROW(COUNT, "connections", connections, "connections", 1, 1000000, \
+		"off", "connections in use at once, tunnels too",             \
+		.word = "off"),                                               \
+	    ROW(BANDWIDTH, "bytes", bandwidth, "bandwidth", 1024, 1LL << 40,  \
+		"off", "responses to all clients together", .word = "off"),   \
+	    ROW(RATE, "requests", client_requests, "client_requests", 1,      \
+		1000000, "off",                                               \
+		"requests of each client address (IPv6: each /64)",           \
+		.word = "off"),                                               \
+	    ROW(COUNT, "connections", client_connections,                     \
+		"client_connections", 1, 10000, "off",                        \
+		"connections that each client address uses at once",          \
+		.word = "off"),                                               \
+	    ROW(BANDWIDTH, "bytes", client_bandwidth, "client_bandwidth",     \
+		1024, 1LL << 40, "off", "responses to each client address",   \
 		.word = "off")
 
 static const struct option limit_rows[] = { LIMIT_ROWS };

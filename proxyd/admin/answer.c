@@ -6,12 +6,14 @@
 
 #include "common/base/io.h"
 #include "common/base/json.h"
+#include "common/base/name.h"
 
 #define TOP_MAX 10000
 
 typedef json_t *answer_fn(const struct report *, json_t *request, struct err *);
 
-static answer_fn answer_nodes, answer_workers, answer_sites, answer_status;
+static answer_fn answer_nodes, answer_workers, answer_sites, answer_limits,
+    answer_status;
 
 static const struct {
 	const char *word;
@@ -20,6 +22,7 @@ static const struct {
 	{ "nodes", answer_nodes },
 	{ "workers", answer_workers },
 	{ "sites", answer_sites },
+	{ "limits", answer_limits },
 	{ "status", answer_status },
 };
 
@@ -75,6 +78,21 @@ answer_sites(const struct report *r, json_t *request, struct err *e)
 		return json_pack("{s:o s:o}", owners ? "owners" : "sites", rows,
 		    "rest", rest);
 	err_set(e, ERR_LOCAL, "out of memory for an answer");
+	return NULL;
+}
+
+static json_t *
+answer_limits(const struct report *r, json_t *request, struct err *e)
+{
+	const struct snap_site *site;
+	const char *name;
+
+	if (json_get_string(request, "site", HOST_MAX_LEN, &name, e) == -1)
+		return NULL;
+	site = snapshot_find(r->snapshot, name, strlen(name));
+	if (site != NULL)
+		return json_pack("{s:o}", "limits", report_limits(r, site));
+	err_set(e, ERR_NO_TARGET, "there is no site %.80s here", name);
 	return NULL;
 }
 

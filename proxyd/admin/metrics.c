@@ -42,6 +42,7 @@ static const struct metric worker_metrics[] = {
 	{ "muster_worker_accepted_total", "counter", "Client connections taken.", "accepted", 1 },
 	{ "muster_worker_requests_total", "counter", "Requests.", "requests", 1 },
 	{ "muster_worker_log_dropped_total", "counter", "Log lines lost to a slow disk.", "log_dropped", 1 },
+	{ "muster_worker_refused_total", "counter", "Connections refused: their address had too many.", "refused", 1 },
 	{ "muster_worker_cpu_seconds_total", "counter", "CPU time.", "cpu_s", 1 },
 	{ "muster_worker_resident_bytes", "gauge", "Resident memory.", "rss_kb", 1024 },
 };
@@ -53,6 +54,7 @@ static const struct metric site_metrics[] = {
 	{ "muster_site_received_bytes_total", "counter", "Bytes from its clients.", "bytes_in", 1 },
 	{ "muster_site_sent_bytes_total", "counter", "Bytes to its clients.", "bytes_out", 1 },
 	{ "muster_site_node_seconds_total", "counter", "Time nodes spent on it.", "node_us", 1e-6 },
+	{ "muster_site_limited_total", "counter", "Requests that its limits refused.", "limited", 1 },
 	{ "muster_site_errors_total", "counter", "Answers 5xx.", "s5xx", 1 },
 };
 /* clang-format on */

@@ -8,6 +8,7 @@
 
 #include "common/base/io.h"
 #include "proxyd/balance/balance.h"
+#include "proxyd/limits/site_limits.h"
 
 /* An account with what names it. */
 struct ranked {
@@ -19,7 +20,7 @@ struct ranked {
 /* Counters of an account, or of many. */
 struct usage {
 	uint64_t requests, active, bytes_in, bytes_out, node_us, tunnels;
-	uint64_t status[6];
+	uint64_t status[6], limited;
 };
 
 static json_t *node_row(const struct report *, const struct snap_role *,
@@ -116,6 +117,32 @@ report_sites(const struct report *r, size_t top, bool owners, json_t **rest)
 	return out;
 }
 
+json_t *
+report_limits(const struct report *r, const struct snap_site *site)
+{
+	static const char *const words[N_LIMITS] = {
+		[LIMIT_REQUESTS] = "requests",
+		[LIMIT_CONNECTIONS] = "connections",
+		[LIMIT_BANDWIDTH] = "bandwidth",
+		[LIMIT_CLIENT_REQUESTS] = "client_requests",
+		[LIMIT_CLIENT_CONNECTIONS] = "client_connections",
+		[LIMIT_CLIENT_BANDWIDTH] = "client_bandwidth",
+	};
+	bool on = site->account != SB_NONE &&
+	    atomic_load(&sb_account(r->board, site->account)->limits) != 0;
+	json_t *hits = json_object();
+
+	for (enum limit l = 0; l < N_LIMITS; l++)
+		json_object_set_new(hits, words[l],
+		    json_integer(on ?
+			    (json_int_t)atomic_load(
+				&sb_limits(r->board, site->account)->hits[l]) :
+			    0));
+	return json_pack("{s:I s:o}", "connections",
+	    (json_int_t)(on ? sb_limit_used(r->board, site->account) : 0),
+	    "hits", hits);
+}
+
 int64_t
 report_revision(const struct report *r)
 {
@@ -205,7 +232,8 @@ worker_row(const struct report *r, const struct sb_worker *w)
 	};
 	pid_t pid = atomic_load(&w->pid);
 	json_t *row =
-	    json_pack("{s:i s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+	    json_pack("{s:i s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I "
+		      "s:I}",
 		"pid", (int)pid, "state", states[atomic_load(&w->state) & 3],
 		"since_ms",
 		(json_int_t)(r->now_ms - atomic_load(&w->started_ms)),
@@ -217,7 +245,8 @@ worker_row(const struct report *r, const struct sb_worker *w)
 		(json_int_t)atomic_load(&w->queued), "accepted",
 		(json_int_t)atomic_load(&w->accepted), "requests",
 		(json_int_t)atomic_load(&w->requests), "log_dropped",
-		(json_int_t)atomic_load(&w->log_dropped), "revision",
+		(json_int_t)atomic_load(&w->log_dropped), "refused",
+		(json_int_t)atomic_load(&w->refused), "revision",
 		(json_int_t)atomic_load(&w->revision));
 
 	if (row != NULL) {
@@ -323,6 +352,7 @@ add_account(const struct report *r, const struct ranked *a, struct usage *u)
 	u->bytes_out += atomic_load(&acc->bytes_out);
 	u->node_us += atomic_load(&acc->node_us);
 	u->tunnels += atomic_load(&acc->tunnels);
+	u->limited += atomic_load(&acc->limited);
 	for (size_t i = 0; i < nitems(u->status); i++)
 		u->status[i] += atomic_load(&acc->status[i]);
 }
@@ -330,14 +360,15 @@ add_account(const struct report *r, const struct ranked *a, struct usage *u)
 static json_t *
 usage_row(const struct usage *u)
 {
-	return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+	return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
 	    "requests", (json_int_t)u->requests, "active",
 	    (json_int_t)u->active, "bytes_in", (json_int_t)u->bytes_in,
 	    "bytes_out", (json_int_t)u->bytes_out, "node_us",
 	    (json_int_t)u->node_us, "tunnels", (json_int_t)u->tunnels, "s2xx",
 	    (json_int_t)u->status[2], "s3xx", (json_int_t)u->status[3], "s4xx",
 	    (json_int_t)u->status[4], "s5xx", (json_int_t)u->status[5],
-	    "aborted", (json_int_t)u->status[0]);
+	    "aborted", (json_int_t)u->status[0], "limited",
+	    (json_int_t)u->limited);
 }
 
 static int

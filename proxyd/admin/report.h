@@ -43,6 +43,9 @@ json_t *report_reasons(const struct report *);
 json_t *report_sites(const struct report *, size_t top, bool owners,
     json_t **rest);
 
+/* What uses the limits of a site now, and how often each was hit. */
+json_t *report_limits(const struct report *, const struct snap_site *);
+
 /* The state of a node in a role as one word, and why. */
 const char *report_state(const struct report *, const struct snap_node *,
     enum why *);

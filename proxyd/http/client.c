@@ -8,6 +8,7 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/handshake.h"
+#include "proxyd/http/limit.h"
 #include "proxyd/http/proxied.h"
 #include "proxyd/http/tunnel.h"
 
@@ -72,7 +73,7 @@ begin(struct client *c)
 {
 	c->state = CLIENT_READING;
 	c->since_ms = c->e->now_ms;
-	if (c->speaks_tls && !handshake_begin(c))
+	if (!limit_connection(c) || (c->speaks_tls && !handshake_begin(c)))
 		client_close(c);
 }
 
@@ -86,6 +87,7 @@ client_close(struct client *c)
 	if (c->state == CLIENT_HANDSHAKE)
 		handshake_forget(c);
 	c->state = CLIENT_DEAD;
+	limit_forget(c);
 	buf_give(&e->bufs, &c->in);
 	free(c->proxied);
 	c->proxied = NULL;

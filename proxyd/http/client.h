@@ -5,6 +5,7 @@
 #ifndef MUSTER_CLIENT_H
 #define MUSTER_CLIENT_H
 
+#include <sys/queue.h>
 #include <stdint.h>
 
 #include "common/base/addr.h"
@@ -46,6 +47,10 @@ struct client {
 	uint8_t state;	   /* enum client_state */
 	bool speaks_tls;   /* to us */
 	bool secure;	   /* to us, or to whoever passes it on */
+	bool waits;	   /* for leave to send: limit.h */
+	bool counted;	   /* with its address, at counted_row */
+	uint32_t counted_row;
+	TAILQ_ENTRY(client) waiting;
 	struct addr peer;
 	char ip[ADDR_TEXT_MAX];
 };

@@ -17,6 +17,7 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/handshake.h"
+#include "proxyd/http/limit.h"
 #include "proxyd/http/node_conn.h"
 #include "proxyd/static/serve.h"
 #include "proxyd/tls/server.h"
@@ -80,13 +81,15 @@ engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
 	e->tools.pipes = &e->pipes;
 	LIST_INIT(&e->listeners);
 	TAILQ_INIT(&e->idle_nodes);
+	TAILQ_INIT(&e->waiting);
 	e->pools = calloc(sb->head->n_targets, sizeof(*e->pools));
 	e->queues = calloc(sb->head->n_targets, sizeof(*e->queues));
 	e->tick = event_new(base, -1, EV_PERSIST, tick, e);
 	e->queue_tick = event_new(base, -1, 0, serve_queues, e);
+	e->limit_tick = event_new(base, -1, 0, limit_tick, e);
 	if (sock_loop_init(&e->loop, base) == -1 || e->pools == NULL ||
 	    e->queues == NULL || e->tick == NULL || e->queue_tick == NULL ||
-	    event_add(e->tick, &every) == -1 ||
+	    e->limit_tick == NULL || event_add(e->tick, &every) == -1 ||
 	    getrandom(e->random, sizeof(e->random), 0) == -1) {
 		err_set(err, ERR_LOCAL, "cannot start the engine");
 		engine_free(e);
@@ -156,6 +159,8 @@ engine_free(struct engine *e)
 		event_free(e->tick);
 	if (e->queue_tick != NULL)
 		event_free(e->queue_tick);
+	if (e->limit_tick != NULL)
+		event_free(e->limit_tick);
 	free(e);
 }
 

@@ -81,7 +81,10 @@ struct engine {
 	uint32_t n_queued;
 	bool serving; /* a queue, just now */
 
-	struct event *tick, *queue_tick;
+	TAILQ_HEAD(waiting_list, client) waiting; /* for leave to send: limit.h */
+	uint32_t n_waiting;
+
+	struct event *tick, *queue_tick, *limit_tick;
 	bool draining;
 	int64_t drain_ms; /* then all is cut */
 	void (*idle_cb)(void *);

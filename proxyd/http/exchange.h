@@ -18,6 +18,7 @@
 #include "proxyd/http/client.h"
 #include "proxyd/http/flow.h"
 #include "proxyd/http/forward.h"
+#include "proxyd/http/limit.h"
 #include "proxyd/http/parse_request.h"
 #include "proxyd/http/parse_response.h"
 
@@ -72,7 +73,9 @@ struct exchange {
 	uint16_t status;  /* sent to the client; 0: none */
 	enum why why;	  /* for the log: what went wrong, or delayed it */
 	enum why skip;	  /* why not the first choice of nodes */
+	uint32_t retry_s; /* when the client may try again; 0: unsaid */
 	uint32_t in_used; /* bytes of client.in that are this request's */
+	struct limited limited;
 	struct balance_ask ask;
 	struct queue_entry queue;
 	int64_t start_us, queued_us, sent_us;  /* -1: not so far */

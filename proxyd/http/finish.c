@@ -78,6 +78,7 @@ exchange_free(struct exchange *x)
 	if (x->delivering)
 		atomic_store_explicit(&e->row->delivering, --e->n_delivering,
 		    memory_order_relaxed);
+	limit_end(e, &x->limited);
 	static_release(x);
 	atomic_store_explicit(&e->row->exchanges, --e->n_exchanges,
 	    memory_order_relaxed);

@@ -23,6 +23,8 @@ static const struct {
 	{ 416, "Range Not Satisfiable", "" },
 	{ 417, "Expectation Failed", "The expectation cannot be met." },
 	{ 421, "Misdirected Request", "This server does not answer for it." },
+	{ 429, "Too Many Requests",
+	    "There were too many requests. Please try again shortly." },
 	{ 431, "Request Header Fields Too Large",
 	    "The request's header is larger than allowed." },
 	{ 501, "Not Implemented", "The request needs what is not known." },

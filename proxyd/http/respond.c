@@ -266,13 +266,20 @@ exchange_run_down(struct exchange *x)
 {
 	uint64_t bytes = x->down.bytes, written = x->down.written;
 	enum why why = WHY_NONE;
-	enum flow_result r = flow_run(&x->down, &x->e->tools,
-	    x->node == NULL ? NULL : &x->node->s, &x->client->s, &why);
+	struct leave leave;
+	enum flow_result r;
 
+	limit_ask_down(x, &leave);
+	r = flow_run(&x->down, &x->e->tools,
+	    x->node == NULL ? NULL : &x->node->s, &x->client->s, &why);
+	limit_back_down(x, &leave);
 	switch (r) {
+	case FLOW_WAITS_LEAVE:
+		x->progress_ms = x->e->now_ms;
+		limit_wait(x->client, &leave);
+		/* FALLTHROUGH */
 	case FLOW_WAITS_SRC:
 	case FLOW_WAITS_DST:
-	case FLOW_WAITS_LEAVE:
 	case FLOW_WAITS_TURN:
 		note_progress(x, r, bytes, written);
 		if (r == FLOW_WAITS_TURN)

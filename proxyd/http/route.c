@@ -10,6 +10,7 @@
 #include "proxyd/http/reply.h"
 #include "proxyd/static/serve.h"
 
+#define RETRY_S	 5 /* when to come back after a 503 */
 #define HOPS_MAX 3 /* our own name in Via: then it goes round */
 
 static enum why find_site(struct exchange *);
@@ -26,7 +27,8 @@ exchange_route(struct exchange *x)
 	find_client(x);
 	if ((why = find_site(x)) != WHY_NONE ||
 	    (why = max_forwards(x)) != WHY_NONE ||
-	    (why = check_site(x)) != WHY_NONE) {
+	    (why = check_site(x)) != WHY_NONE ||
+	    (why = limit_request(x)) != WHY_NONE) {
 		exchange_reply(x, why);
 		return;
 	}
@@ -162,7 +164,8 @@ can_go_on(const struct exchange *x, int status)
 	/* Behind a refused upgrade may come what is no HTTP. */
 	return whole && x->req.keep_alive && !x->e->draining &&
 	    x->req.head_len > 0 && x->req.upgrade == UPGRADE_NONE &&
-	    (status == 200 || status == 421 || status >= 502) &&
+	    (status == 200 || status == 421 || status == 429 ||
+		status >= 502) &&
 	    (x->req.minor >= 1 || x->snap->head->settings.keepalive_http10);
 }
 
@@ -197,7 +200,9 @@ exchange_reply(struct exchange *x, enum why why)
 		exchange_leave_queue(x);
 	r.page = page_of(x, why, r.status);
 	r.date = engine_date(e);
-	r.retry_after_s = r.status == 503 && why != WHY_SITE_DISABLED ? 5 : 0;
+	r.retry_after_s = x->retry_s;
+	if (r.status == 503 && why != WHY_SITE_DISABLED)
+		r.retry_after_s = RETRY_S;
 	r.head = x->req.method == METHOD_HEAD;
 	r.keep_alive = x->keep_alive = can_go_on(x, r.status);
 	r.keep_alive_10 = x->req.minor == 0;

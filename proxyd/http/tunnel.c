@@ -10,6 +10,7 @@
 #include "proxyd/http/client.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/limit.h"
 #include "proxyd/http/node_conn.h"
 
 #define TURN_MAX (1U << 20) /* bytes one way before others have their turn */
@@ -25,6 +26,7 @@ enum half_state {
 struct half {
 	struct buf *held; /* to be written; NULL: nothing */
 	uint64_t bytes, counted;
+	uint64_t may_read; /* so many more for now; UINT64_MAX: any */
 	uint8_t state;
 };
 
@@ -37,6 +39,7 @@ struct tunnel {
 	/* Rows in the scoreboard; SB_NONE: none. */
 	uint32_t target, site, owner;
 	int64_t owner_id;
+	struct limited limited;
 	struct access_log_entry *entry; /* what is to be logged; or NULL */
 };
 
@@ -91,6 +94,9 @@ tunnel_open(struct exchange *x, const char *head, size_t size)
 	t->node = x->node;
 	x->status = 101;
 	t->entry = exchange_log_entry(x);
+	t->up.may_read = UINT64_MAX;
+	t->limited = x->limited;
+	x->limited = (struct limited){ 0 };
 	hold_places(t, x);
 	x->node = NULL;
 	buf_give(&e->bufs, &t->node->in);
@@ -156,10 +162,18 @@ tunnel_run(struct tunnel *t)
 	struct engine *e = t->client->e;
 	struct sock *client = &t->client->s, *node = &t->node->s;
 	uint64_t before = progress(&t->up) + progress(&t->down);
-	enum half_result down = half_run(e, &t->down, &t->up, node, client);
-	enum half_result up = half_run(e, &t->up, &t->down, client, node);
-	enum why why = why_broken(down, up);
+	enum half_result down, up;
+	struct leave leave;
+	enum why why;
 
+	limit_ask(t->client, &t->limited, t->site, &leave);
+	t->down.may_read = leave.bytes;
+	down = half_run(e, &t->down, &t->up, node, client);
+	limit_back(t->client, &t->limited, &leave, t->down.may_read);
+	up = half_run(e, &t->up, &t->down, client, node);
+	why = why_broken(down, up);
+	if (t->down.may_read == 0 && node->readable)
+		limit_wait(t->client, &leave);
 	if (progress(&t->up) + progress(&t->down) != before)
 		t->moved_ms = e->now_ms;
 	/* Who has said its last and closed resets what still comes: no reason
@@ -200,7 +214,8 @@ half_fill(struct engine *e, struct half *h, struct sock *src)
 	if (h->held == NULL &&
 	    (h->held = buf_take(&e->bufs, BUF_MEDIUM)) == NULL)
 		return HALF_NO_MEMORY;
-	n = sock_recv(src, h->held->data, h->held->room);
+	n = sock_recv(src, h->held->data,
+	    h->held->room < h->may_read ? h->held->room : (size_t)h->may_read);
 	if (n == SOCK_ERROR)
 		return HALF_SRC_BROKEN;
 	if (n == SOCK_EOF)
@@ -208,6 +223,8 @@ half_fill(struct engine *e, struct half *h, struct sock *src)
 	h->held->start = 0;
 	h->held->end = n > 0 ? (uint32_t)n : 0;
 	h->bytes += h->held->end;
+	if (h->may_read != UINT64_MAX)
+		h->may_read -= h->held->end;
 	return HALF_WAITS;
 }
 
@@ -228,7 +245,7 @@ half_run(struct engine *e, struct half *h, const struct half *other,
 			if (other->state != HALF_DONE)
 				sock_shut(dst);
 			h->state = HALF_DONE;
-		} else if (!src->readable) {
+		} else if (!src->readable || h->may_read == 0) {
 			break;
 		} else if (h->bytes - start > TURN_MAX) {
 			sock_again(src);
@@ -336,6 +353,7 @@ end(struct tunnel *t, enum why why, bool whole)
 	sb_release(sb_target(e->sb, t->target)->active, e->slot);
 	if (t->site != SB_NONE)
 		sb_release(sb_account(e->sb, t->site)->active, e->slot);
+	limit_end(e, &t->limited);
 	buf_give(&e->bufs, &t->up.held);
 	buf_give(&e->bufs, &t->down.held);
 	if (!whole)

@@ -16,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "proxyd/limits/site_limits.h"
 #include "proxyd/process/pages.h"
 #include "proxyd/process/snapshot_plan.h"
 
@@ -121,6 +122,7 @@ add_settings(struct compile *c)
 	out.max_clients = (uint32_t)s->max_connections;
 	out.spool_size = (uint64_t)s->spool_size /
 	    (s->workers != 0 ? (unsigned)s->workers : (unsigned)get_nprocs());
+	out.max_client_connections = (uint32_t)s->max_client_connections;
 	out.log_format = *s->access_log == '\0' ? SNAP_LOG_OFF :
 	    s->access_log_format == LOG_COMMON	? SNAP_LOG_COMMON :
 	    s->access_log_format == LOG_JSON	? SNAP_LOG_JSON :
@@ -288,6 +290,8 @@ add_site(const struct site *site, void *arg)
 	if (*site->owner != '\0')
 		out.s.owner_account =
 		    sb_account_row(c->board, SB_OWNER, compile_id(site->owner));
+	if (out.s.account != SB_NONE)
+		site_limits_set(c->board, out.s.account, site);
 	row_use_account(c->use, out.s.account);
 	row_use_account(c->use, out.s.owner_account);
 	if (pages_get(&c->pages, c->plan, site->enabled ? "" : site->page,

@@ -146,6 +146,7 @@ struct snap_settings {
 	uint32_t eject_ms;	     /* then doubled each time */
 	uint32_t eject_max_ms;
 	uint32_t max_clients; /* connections a worker holds */
+	uint32_t max_client_connections; /* of one address; 0: no bound */
 	uint32_t log_format;  /* enum snap_log_format */
 	uint32_t splice;      /* bool: big bodies by splice */
 	uint32_t tls_profile; /* enum snap_tls_profile */

@@ -6,6 +6,13 @@
 #ifndef MUSTER_WHY_H
 #define MUSTER_WHY_H
 
+/* Limits of a site, and of each client of it: http/limit.h. */
+#define WHY_LIMITS(X)                                          \
+	X(LIMIT_REQUESTS, 429, "limit_requests")               \
+	X(LIMIT_CONNECTIONS, 429, "limit_connections")         \
+	X(LIMIT_CLIENT_REQUESTS, 429, "limit_client_requests") \
+	X(LIMIT_CLIENT_CONNECTIONS, 429, "limit_client_connections")
+
 /* X(name, status, word): the status we answer with; 0 where none is sent. */
 #define WHY_TABLE(X)                                 \
 	X(NONE, 0, "-")                              \
@@ -40,6 +47,7 @@
 	X(NO_SITE, 421, "no_site")                   \
 	X(SITE_DISABLED, 503, "site_disabled")       \
 	X(SITE_BUSY, 503, "site_busy")               \
+	WHY_LIMITS(X)                                \
 	X(HIDDEN_FILE, 403, "hidden_file")           \
 	X(FILE_CUT, 0, "file_cut")                   \
 	/* The role and its nodes. */                \

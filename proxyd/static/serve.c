@@ -49,6 +49,7 @@ static bool decide(struct exchange *, struct file *);
 static void begin(struct exchange *);
 static void on_file(struct files_waiter *, struct file *);
 static void on_warm(struct link_job *, struct link_answer *);
+static bool send_all(struct exchange *);
 static bool send_text(struct exchange *);
 static bool send_part(struct exchange *);
 
@@ -280,30 +281,61 @@ begin(struct exchange *x)
 void
 static_run(struct exchange *x)
 {
+	struct leave leave;
+	bool sent;
+
+	if (x->sending->state != SENDING_OUT)
+		return;
+	limit_ask_down(x, &leave);
+	sent = send_all(x);
+	limit_back_down(x, &leave);
+	if (sent) {
+		exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
+	} else if (x->state == X_FILE && x->down.may_write == 0) {
+		x->progress_ms = x->e->now_ms;
+		limit_wait(x->client, &leave);
+	}
+}
+
+/* False: it waits, or it is over. */
+static bool
+send_all(struct exchange *x)
+{
 	struct sending *s = x->sending;
 	struct answer *a = &s->answer;
 	uint64_t before = x->down.bytes;
 
-	if (s->state != SENDING_OUT)
-		return;
 	for (;;) {
 		if (a->text_size > 0) {
 			if (!send_text(x))
-				return;
+				return false;
 		} else if (a->part.size > 0) {
 			if (x->down.bytes - before >= TURN_MAX) {
 				sock_again(&x->client->s);
-				return;
+				return false;
 			}
 			if (!send_part(x))
-				return;
+				return false;
 		} else if (answer_next(a)) {
 			s->warm_end = 0; /* it may lie elsewhere */
 		} else {
-			break;
+			return true;
 		}
 	}
-	exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
+}
+
+/* So many of n bytes may be sent now. */
+static size_t
+may_send(const struct exchange *x, size_t n)
+{
+	return n < x->down.may_write ? n : (size_t)x->down.may_write;
+}
+
+static void
+count_sent(struct exchange *x, ssize_t n)
+{
+	if (n > 0 && x->down.may_write != UINT64_MAX)
+		x->down.may_write -= (uint64_t)n;
 }
 
 static void
@@ -334,21 +366,23 @@ send_text(struct exchange *x)
 	struct answer *a = &x->sending->answer;
 	struct sock *to = &x->client->s;
 	const char *content = x->sending->file->content;
-	struct iovec iov[2] = { { (void *)(uintptr_t)a->text, a->text_size } };
+	size_t text = may_send(x, a->text_size), all = text;
+	struct iovec iov[2] = { { (void *)(uintptr_t)a->text, text } };
 	bool more = a->part.size > 0 || answer_has_next(a);
 	int n_iov = 1;
-	size_t text;
 	ssize_t n;
 
-	if (!to->writable)
+	if (!to->writable || text == 0)
 		return false;
 	if (content != NULL && a->part.size > 0) {
-		iov[n_iov++] = (struct iovec){ (void *)(uintptr_t)(content +
-						   a->part.first),
-			(size_t)a->part.size };
+		all = may_send(x, text + (size_t)a->part.size);
+		iov[n_iov++] = (struct iovec){
+			(void *)(uintptr_t)(content + a->part.first), all - text
+		};
 		more = answer_has_next(a);
 	}
-	n = sock_send(to, iov, n_iov, more);
+	n = sock_send(to, iov, n_iov, more && all < x->down.may_write);
+	count_sent(x, n);
 	if (n > 0) {
 		text = (size_t)n < a->text_size ? (size_t)n : a->text_size;
 		a->text += text;
@@ -452,17 +486,20 @@ send_part(struct exchange *x)
 	struct sending *s = x->sending;
 	struct range *part = &s->answer.part;
 	struct sock *to = &x->client->s;
-	size_t size = part->size < PIECE ? (size_t)part->size : PIECE;
+	size_t size =
+	    may_send(x, part->size < PIECE ? (size_t)part->size : PIECE);
 	ssize_t n;
 
-	if (!to->writable)
+	if (!to->writable || size == 0)
 		return false;
 	if (s->file->content != NULL) {
 		struct iovec iov = { (void *)(uintptr_t)(s->file->content +
 					 part->first),
 			size };
 
-		if ((n = sock_send(to, &iov, 1, false)) > 0)
+		n = sock_send(to, &iov, 1, false);
+		count_sent(x, n);
+		if (n > 0)
 			took(x, (uint64_t)n);
 		return went_on(x, n);
 	}
@@ -472,6 +509,7 @@ send_part(struct exchange *x)
 	if (size > s->warm_end - part->first)
 		size = (size_t)(s->warm_end - part->first);
 	n = move_file(x, (off_t)part->first, size);
+	count_sent(x, n);
 	if (n == 0) { /* the file was cut short meanwhile */
 		exchange_abandon(x, WHY_FILE_CUT);
 		return false;
