@@ -514,7 +514,7 @@ def test_a_response_under_way_is_let_go(site):
     site.limit("--bandwidth", "1K/s,burst=8K")
     with site.proxy.connect() as s:
         s.sendall(site.get())
-        assert len(s.recv(100)) == 100
+        assert s.recv(100)
         site.limit("--bandwidth", "off")
         left = 32 << 20
         while left > 0:  # at 1 kB/s it would take nine hours
