@@ -121,6 +121,14 @@ static const struct option settings_rows[] = {
 	TIME(pool_idle_ms, "proxy.pool_idle_timeout", 0, HOUR, "4s",
 	    "kept so long: less than the nodes' own keep-alive"),
 
+	COUNT("level", gzip_level, "proxy.gzip_level", 1, 9, "4",
+	    "how hard gzip tries, for sites with compress"),
+	COUNT("level", brotli_level, "proxy.brotli_level", 0, 9, "4",
+	    "how hard brotli tries"),
+	BYTES(compress_memory, "proxy.compress_memory", 0, 64 * GIB, "64M",
+	    "what a worker's compressors hold; beyond it, answers go out as "
+	    "they are"),
+
 	COUNT("attempts", retries, "proxy.retries", 0, 10, "2",
 	    "further nodes tried for one request"),
 	COUNT("per cent", retry_budget, "proxy.retry_budget", 0, 100, "10",

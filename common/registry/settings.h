@@ -43,7 +43,9 @@ struct settings {
 	int64_t spool_size; /* 0: none */
 	int64_t max_connections, pool_idle, pool_idle_ms;
 	int64_t max_client_connections; /* 0: no limit */
-	int64_t retries, retry_budget;	/* budget: per cent of requests */
+	int64_t gzip_level, brotli_level;
+	int64_t compress_memory;       /* of one worker */
+	int64_t retries, retry_budget; /* budget: per cent of requests */
 	int64_t eject_failures, eject_ms, eject_max_ms;
 };
 

@@ -22,6 +22,7 @@ static int check_path(const char *, struct err *);
 static int check_extension(const char *, struct err *);
 static int check_cache_control(const char *, struct err *);
 static int check_charset(const char *, struct err *);
+static int check_media_type(const char *, struct err *);
 static int row_site(struct rows *, struct site *, struct err *);
 static int check_role(struct registry *, const struct site *, struct err *);
 static int insert(struct registry *, const struct site *, struct err *);
@@ -91,6 +92,14 @@ static const struct option site_rows[] = {
 	    .word = "none"),
 	ROW(BOOL, "", owner_check, "owner_check", 0, 1, "off",
 	    "only files that belong to the owner of the home"),
+	ROW(WORD, "codings", compress, "compress", 0, 0, "off",
+	    "answers are compressed for clients that take it",
+	    .words = "off|gzip|br|gzip,br"),
+	ROW(LIST, "types", compress_types, "compress_types", 1, 64, "default",
+	    "media types that are, such as text/*; default: text, scripts ...",
+	    .check = check_media_type, .word = "default"),
+	ROW(SIZE, "bytes", compress_min, "compress_min", 1, 1LL << 30, "1K",
+	    "answers known to be smaller are not"),
 	ROW(DURATION, "time", queue_timeout_ms, "queue_timeout", 1, 3600000,
 	    "default", "a request waits at most so long; default: the role's",
 	    .word = "default"),
@@ -490,4 +499,20 @@ check_charset(const char *text, struct err *e)
 		return 0;
 	return err_set(e, ERR_USAGE,
 	    "'%.31s' is no charset (such as: utf-8, windows-1251)", text);
+}
+
+/* One star may stand for what is behind the slash. */
+static int
+check_media_type(const char *text, struct err *e)
+{
+	static const char bytes[] = LOWER DIGITS ".+-_";
+	size_t n = strspn(text, bytes);
+	const char *sub = text + n + 1;
+
+	if (n > 0 && text[n] == '/' &&
+	    (strcmp(sub, "*") == 0 ||
+		(*sub != '\0' && sub[strspn(sub, bytes)] == '\0')))
+		return 0;
+	return err_set(e, ERR_USAGE,
+	    "'%.60s' is no media type (such as: text/html, text/*)", text);
 }

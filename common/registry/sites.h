@@ -14,6 +14,7 @@
 #define SITE_EXTENSIONS_MAX 512
 #define SITE_FIELD_MAX	    128
 #define SITE_CHARSET_MAX    32
+#define SITE_TYPES_MAX	    1024
 #define SITE_PATH_MAX	    512
 
 struct site {
@@ -33,10 +34,13 @@ struct site {
 	char static_ext[SITE_EXTENSIONS_MAX]; /* "": the proxy's table */
 	char cache_control[SITE_FIELD_MAX];   /* of those files; "": none */
 	char charset[SITE_CHARSET_MAX];	      /* of their text; "": unsaid */
-	int64_t owner_check;	  /* 0, 1: only files of the home's owner */
-	int64_t queue_timeout_ms; /* 0: the role's */
-	int64_t response_buffer;  /* bytes; -1: the setting's */
+	int64_t owner_check;	   /* 0, 1: only files of the home's owner */
+	int64_t queue_timeout_ms;  /* 0: the role's */
+	int64_t response_buffer;   /* bytes; -1: the setting's */
 	int64_t request_buffering; /* 0, 1: bodies are collected first */
+	int64_t compress;	   /* answers: bits, 1 gzip, 2 br; 0: off */
+	char compress_types[SITE_TYPES_MAX]; /* "": the proxy's table */
+	int64_t compress_min;		     /* bytes */
 	/* Limits (site_limits); 0: none.  Of all its clients together, and of
 	 * each of them: IPv6 by /64. */
 	struct rate requests, bandwidth;

@@ -43,6 +43,11 @@ static const struct metric worker_metrics[] = {
 	{ "muster_worker_requests_total", "counter", "Requests.", "requests", 1 },
 	{ "muster_worker_log_dropped_total", "counter", "Log lines lost to a slow disk.", "log_dropped", 1 },
 	{ "muster_worker_refused_total", "counter", "Connections refused: their address had too many.", "refused", 1 },
+	{ "muster_worker_compressed_total", "counter", "Answers compressed.", "compressed", 1 },
+	{ "muster_worker_compress_in_bytes_total", "counter", "Their bytes before.", "compress_in", 1 },
+	{ "muster_worker_compress_out_bytes_total", "counter", "Their bytes behind.", "compress_out", 1 },
+	{ "muster_worker_compress_full_total", "counter", "Answers not compressed for want of memory.", "compress_full", 1 },
+	{ "muster_worker_compress_held_bytes", "gauge", "Memory that compressors hold.", "compress_held", 1 },
 	{ "muster_worker_cpu_seconds_total", "counter", "CPU time.", "cpu_s", 1 },
 	{ "muster_worker_resident_bytes", "gauge", "Resident memory.", "rss_kb", 1024 },
 };

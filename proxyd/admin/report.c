@@ -27,6 +27,7 @@ static json_t *node_row(const struct report *, const struct snap_role *,
     const struct snap_node *);
 static json_t *worker_row(const struct report *, const struct sb_worker *);
 static void add_bodies(json_t *, const struct sb_worker *);
+static void add_compression(json_t *, const struct sb_worker *);
 static void add_usage(json_t *, pid_t);
 static json_t *account_row(const struct report *, const struct ranked *,
     bool owner);
@@ -251,6 +252,7 @@ worker_row(const struct report *r, const struct sb_worker *w)
 
 	if (row != NULL) {
 		add_bodies(row, w);
+		add_compression(row, w);
 		add_usage(row, pid);
 	}
 	return row;
@@ -269,6 +271,25 @@ add_bodies(json_t *row, const struct sb_worker *w)
 
 	json_object_update(row, more);
 	json_decref(more);
+}
+
+static void
+add_compression(json_t *row, const struct sb_worker *w)
+{
+	const struct {
+		const char *name;
+		const _Atomic uint64_t *count;
+	} counts[] = {
+		{ "compressed", &w->compressed },
+		{ "compress_in", &w->compress_in },
+		{ "compress_out", &w->compress_out },
+		{ "compress_full", &w->compress_full },
+		{ "compress_held", &w->compress_held },
+	};
+
+	for (size_t i = 0; i < nitems(counts); i++)
+		json_object_set_new(row, counts[i].name,
+		    json_integer((json_int_t)atomic_load(counts[i].count)));
 }
 
 /* CPU seconds and resident memory, from proc(5); left out when it is gone. */

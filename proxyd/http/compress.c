@@ -8,8 +8,6 @@
 #include "proxyd/http/compress.h"
 
 #include <assert.h>
-#include <stdbool.h>
-#include <string.h>
 #include <brotli/encode.h>
 #include <zlib.h>
 
@@ -17,7 +15,8 @@
 #define GZIP_MEMORY   8		       /* zlib's default */
 #define BROTLI_WINDOW 16
 
-struct compress {
+struct stream {
+	struct compress c;
 	struct compress_memory *memory;
 	enum coding coding;
 	union {
@@ -33,103 +32,105 @@ lend_to_zlib(void *memory, unsigned n, unsigned size)
 }
 
 static int
-open_gzip(struct compress *c, unsigned level)
+open_gzip(struct stream *s, unsigned level)
 {
-	c->z = (z_stream){
+	s->z = (z_stream){
 		.zalloc = lend_to_zlib,
 		.zfree = compress_give,
-		.opaque = c->memory,
+		.opaque = s->memory,
 	};
-	return deflateInit2(&c->z, (int)level, Z_DEFLATED, GZIP_WINDOW,
+	return deflateInit2(&s->z, (int)level, Z_DEFLATED, GZIP_WINDOW,
 		   GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK ?
 	    0 :
 	    -1;
 }
 
 static void
-close_gzip(struct compress *c)
+close_gzip(struct stream *s)
 {
-	deflateEnd(&c->z);
+	deflateEnd(&s->z);
 }
 
-static enum compress_result
-run_gzip(struct compress *c, enum compress_step step, struct compress_io *io)
+static ssize_t
+turn_gzip(struct stream *s, const char **in, size_t *size, char *out,
+    size_t room, enum filter_push push)
 {
 	static const int flushes[] = {
-		[COMPRESS_RUN] = Z_NO_FLUSH,
-		[COMPRESS_FLUSH] = Z_SYNC_FLUSH,
-		[COMPRESS_END] = Z_FINISH,
+		[FILTER_MORE] = Z_NO_FLUSH,
+		[FILTER_FLUSH] = Z_SYNC_FLUSH,
+		[FILTER_END] = Z_FINISH,
 	};
 	int r;
 
-	c->z.next_in = (Bytef *)(uintptr_t)io->in;
-	c->z.avail_in = (uInt)io->in_size;
-	c->z.next_out = (Bytef *)io->out;
-	c->z.avail_out = (uInt)io->out_size;
-	r = deflate(&c->z, flushes[step]);
-	io->in = (const char *)c->z.next_in;
-	io->in_size = c->z.avail_in;
-	io->out = (char *)c->z.next_out;
-	io->out_size = c->z.avail_out;
+	s->z.next_in = (Bytef *)(uintptr_t)*in;
+	s->z.avail_in = (uInt)*size;
+	s->z.next_out = (Bytef *)out;
+	s->z.avail_out = (uInt)room;
+	r = deflate(&s->z, flushes[push]);
+	*in = (const char *)s->z.next_in;
+	*size = s->z.avail_in;
 	/* Z_BUF_ERROR: there was nothing to do. */
 	if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-		return COMPRESS_FAILED;
-	if (step == COMPRESS_END)
-		return r == Z_STREAM_END ? COMPRESS_DONE : COMPRESS_FULL;
-	return io->in_size > 0 ||
-		(step == COMPRESS_FLUSH && io->out_size == 0) ?
-	    COMPRESS_FULL :
-	    COMPRESS_DONE;
+		return -1;
+	return (ssize_t)(room - s->z.avail_out);
 }
 
 static int
-open_brotli(struct compress *c, unsigned level)
+open_brotli(struct stream *s, unsigned level)
 {
-	c->brotli = BrotliEncoderCreateInstance(compress_lend, compress_give,
-	    c->memory);
-	if (c->brotli == NULL)
+	s->brotli = BrotliEncoderCreateInstance(compress_lend, compress_give,
+	    s->memory);
+	if (s->brotli == NULL)
 		return -1;
-	BrotliEncoderSetParameter(c->brotli, BROTLI_PARAM_QUALITY, level);
-	BrotliEncoderSetParameter(c->brotli, BROTLI_PARAM_LGWIN, BROTLI_WINDOW);
+	BrotliEncoderSetParameter(s->brotli, BROTLI_PARAM_QUALITY, level);
+	BrotliEncoderSetParameter(s->brotli, BROTLI_PARAM_LGWIN, BROTLI_WINDOW);
 	return 0;
 }
 
 static void
-close_brotli(struct compress *c)
+close_brotli(struct stream *s)
 {
-	BrotliEncoderDestroyInstance(c->brotli);
+	BrotliEncoderDestroyInstance(s->brotli);
 }
 
-static enum compress_result
-run_brotli(struct compress *c, enum compress_step step, struct compress_io *io)
+static ssize_t
+turn_brotli(struct stream *s, const char **in, size_t *size, char *out,
+    size_t room, enum filter_push push)
 {
 	static const BrotliEncoderOperation operations[] = {
-		[COMPRESS_RUN] = BROTLI_OPERATION_PROCESS,
-		[COMPRESS_FLUSH] = BROTLI_OPERATION_FLUSH,
-		[COMPRESS_END] = BROTLI_OPERATION_FINISH,
+		[FILTER_MORE] = BROTLI_OPERATION_PROCESS,
+		[FILTER_FLUSH] = BROTLI_OPERATION_FLUSH,
+		[FILTER_END] = BROTLI_OPERATION_FINISH,
 	};
-	const uint8_t *in = (const uint8_t *)io->in;
-	uint8_t *out = (uint8_t *)io->out;
+	const uint8_t *next_in = (const uint8_t *)*in;
+	uint8_t *next_out = (uint8_t *)out;
+	size_t left = room;
 
-	if (!BrotliEncoderCompressStream(c->brotli, operations[step],
-		&io->in_size, &in, &io->out_size, &out, NULL))
-		return COMPRESS_FAILED;
-	io->in = (const char *)in;
-	io->out = (char *)out;
-	if (io->in_size > 0 || BrotliEncoderHasMoreOutput(c->brotli))
-		return COMPRESS_FULL;
-	return COMPRESS_DONE;
+	if (!BrotliEncoderCompressStream(s->brotli, operations[push], size,
+		&next_in, &left, &next_out, NULL))
+		return -1;
+	*in = (const char *)next_in;
+	return (ssize_t)(room - left);
 }
 
 static const struct {
-	int (*open)(struct compress *, unsigned level);
-	void (*close)(struct compress *);
-	enum compress_result (
-	    *run)(struct compress *, enum compress_step, struct compress_io *);
+	int (*open)(struct stream *, unsigned level);
+	void (*close)(struct stream *);
+	ssize_t (*turn)(struct stream *, const char **in, size_t *size,
+	    char *out, size_t room, enum filter_push);
 } coders[CODING_N] = {
-	[CODING_GZIP] = { open_gzip, close_gzip, run_gzip },
-	[CODING_BR] = { open_brotli, close_brotli, run_brotli },
+	[CODING_GZIP] = { open_gzip, close_gzip, turn_gzip },
+	[CODING_BR] = { open_brotli, close_brotli, turn_brotli },
 };
+
+static ssize_t
+turn(struct flow_filter *f, const char **in, size_t *size, char *out,
+    size_t room, enum filter_push push)
+{
+	struct stream *s = (struct stream *)(void *)f;
+
+	return coders[s->coding].turn(s, in, size, out, room, push);
+}
 
 size_t
 compress_cost(enum coding coding, unsigned level)
@@ -147,34 +148,30 @@ compress_cost(enum coding coding, unsigned level)
 struct compress *
 compress_new(struct compress_memory *memory, enum coding coding, unsigned level)
 {
-	struct compress *c = compress_lend(memory, sizeof(*c));
+	struct stream *s = compress_lend(memory, sizeof(*s));
 
 	assert(coders[coding].open != NULL);
-	if (c == NULL)
+	if (s == NULL)
 		return NULL;
-	c->memory = memory;
-	c->coding = coding;
-	if (coders[coding].open(c, level) == 0)
-		return c;
-	compress_give(memory, c);
+	*s = (struct stream){
+		.c.filter.turn = turn,
+		.memory = memory,
+		.coding = coding,
+	};
+	if (coders[coding].open(s, level) == 0)
+		return &s->c;
+	compress_give(memory, s);
 	return NULL;
 }
 
 void
-compress_free(struct compress **cp)
+compress_free(struct compress **c)
 {
-	struct compress *c = *cp;
+	struct stream *s = (struct stream *)(void *)*c;
 
-	if (c == NULL)
+	if (s == NULL)
 		return;
-	*cp = NULL;
-	coders[c->coding].close(c);
-	compress_give(c->memory, c);
-}
-
-enum compress_result
-compress_run(struct compress *c, enum compress_step step,
-    struct compress_io *io)
-{
-	return coders[c->coding].run(c, step, io);
+	*c = NULL;
+	coders[s->coding].close(s);
+	compress_give(s->memory, s);
 }

@@ -36,6 +36,7 @@ enum exchange_state {
 
 struct access_log_entry;
 
+struct compress;
 struct sending;
 
 struct exchange {
@@ -49,6 +50,9 @@ struct exchange {
 
 	struct sending *sending; /* of a file; static/serve.c's */
 	uint8_t not_ours;	 /* enum lookup_verdict: why no file */
+
+	struct compress *compress; /* the response's; NULL: as it came */
+	uint8_t compress_why;	   /* enum compress_why */
 
 	/* The node, while one is held. */
 	struct node_conn *node;
@@ -148,6 +152,9 @@ void exchange_read_response(struct exchange *);
 void exchange_run_down(struct exchange *);
 
 /* --- finish.c */
+
+/* The response's compressor is not needed any more. */
+void exchange_drop_coding(struct exchange *);
 
 /* Counts, logs, gives everything back, and lets the client go on. */
 void exchange_finish(struct exchange *, enum client_next);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/io.h"
+
 /* RFC 9110, section 5.6.2. */
 const unsigned char field_token_byte[256] = {
 	['!'] = 1,
@@ -32,6 +34,15 @@ static const struct {
 	[SLOT(first, last, sizeof(text) - 1)] = { text, sizeof(text) - 1, \
 		FIELD_##name },
 	FIELD_TABLE(X)
+#undef X
+};
+
+static const struct {
+	const char *name;
+	uint8_t len, id;
+} rest[] = {
+#define X(name, text) { text, sizeof(text) - 1, FIELD_##name },
+	FIELD_REST_TABLE(X)
 #undef X
 };
 
@@ -100,7 +111,7 @@ fields_add(struct fields *fs, const struct field *f, uint32_t max)
 	if (fs->n >= max || fs->n >= FIELDS_MAX)
 		return false;
 	fs->list[fs->n++] = *f;
-	fs->seen |= 1U << f->id;
+	fs->seen |= UINT64_C(1) << f->id;
 	return true;
 }
 
@@ -129,6 +140,21 @@ field_identify(const char *name, size_t len)
 	if (known[slot].len != len || !field_is(name, len, known[slot].name))
 		return FIELD_OTHER;
 	return known[slot].id;
+}
+
+void
+fields_identify_rest(struct fields *fs, const char *base)
+{
+	for (uint32_t i = 0; i < fs->n; i++) {
+		struct field *f = &fs->list[i];
+
+		for (size_t k = 0; f->id == FIELD_OTHER && k < nitems(rest);
+		     k++)
+			if (f->name_len == rest[k].len &&
+			    field_is(base + f->name, f->name_len, rest[k].name))
+				f->id = rest[k].id;
+		fs->seen |= UINT64_C(1) << f->id;
+	}
 }
 
 bool

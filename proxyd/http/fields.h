@@ -47,10 +47,27 @@
 	X(WEBSOCKET_ACCEPT, 's', 't', "sec-websocket-accept") \
 	X(DATE, 'd', 'e', "date")
 
+/* X(name, "name"): those that only some sites' messages are asked for: they
+ * are FIELD_OTHER until fields_identify_rest(). */
+#define FIELD_REST_TABLE(X)                     \
+	X(ACCEPT_ENCODING, "accept-encoding")   \
+	X(ACCEPT_RANGES, "accept-ranges")       \
+	X(CACHE_CONTROL, "cache-control")       \
+	X(CONTENT_DIGEST, "content-digest")     \
+	X(CONTENT_ENCODING, "content-encoding") \
+	X(CONTENT_MD5, "content-md5")           \
+	X(CONTENT_RANGE, "content-range")       \
+	X(CONTENT_TYPE, "content-type")         \
+	X(DIGEST, "digest")                     \
+	X(ETAG, "etag")                         \
+	X(IF_NONE_MATCH, "if-none-match")       \
+	X(REPR_DIGEST, "repr-digest")           \
+	X(VARY, "vary")
+
 enum field_id {
 	FIELD_OTHER,
-#define X(name, first, last, text) FIELD_##name,
-	FIELD_TABLE(X)
+#define X(name, ...) FIELD_##name,
+	FIELD_TABLE(X) FIELD_REST_TABLE(X)
 #undef X
 	    FIELD_N
 };
@@ -69,11 +86,11 @@ struct field {
 
 struct fields {
 	uint32_t n;
-	uint32_t seen; /* bit i: enum field_id i is among them */
+	uint64_t seen; /* bit i: enum field_id i is among them */
 	struct field list[FIELDS_MAX];
 };
 
-_Static_assert(FIELD_N <= 32, "fields.seen has a bit for each");
+_Static_assert(FIELD_N <= 64, "fields.seen has a bit for each");
 
 /* White space before the colon: an error in requests, taken off in
  * responses (RFC 9112, section 5.1). */
@@ -103,6 +120,9 @@ fields_have(const struct fields *fs, enum field_id id)
 }
 
 enum field_id field_identify(const char *name, size_t len);
+
+/* Gives those of FIELD_REST_TABLE their ids. */
+void fields_identify_rest(struct fields *, const char *base);
 
 /* Whether text is `word` (lower case) in any case. */
 bool field_is(const char *text, size_t len, const char *word);

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "proxyd/http/access_log.h"
+#include "proxyd/http/compress.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/reply.h"
@@ -82,6 +83,7 @@ exchange_free(struct exchange *x)
 	static_release(x);
 	atomic_store_explicit(&e->row->exchanges, --e->n_exchanges,
 	    memory_order_relaxed);
+	exchange_drop_coding(x);
 	flow_fini(&x->up, &e->tools);
 	flow_fini(&x->down, &e->tools);
 	x->next = e->dead_exchanges; /* whoever called looks at its state */
@@ -107,6 +109,22 @@ take_rest(struct exchange *x)
 	c->in = b;
 	x->up.buf = NULL;
 	x->in_used = 0;
+}
+
+void
+exchange_drop_coding(struct exchange *x)
+{
+	struct engine *e = x->e;
+	struct sb_worker *row = e->row;
+
+	if (x->compress == NULL)
+		return;
+	compress_free(&x->compress);
+	sb_add(&row->compressed, 1);
+	sb_add(&row->compress_in, x->down.bytes);
+	sb_add(&row->compress_out, x->down.turned);
+	atomic_store_explicit(&row->compress_held, e->compress.used,
+	    memory_order_relaxed);
 }
 
 static void

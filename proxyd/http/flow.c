@@ -5,10 +5,14 @@
 
 #include "proxyd/http/flow_parts.h"
 
-#define TURN_MAX    (2U << 20) /* bytes before others have their turn */
 #define PATIENCE_MS 20	       /* a full destination is watched so long */
 #define SLOW_RATE   8000       /* bytes a ms: below, it is a slow one */
 #define JOIN_MAX    (4U << 10) /* of a body copied behind its head */
+/* Bytes before others have their turn; a filter takes its time. */
+#define TURN_MAX	(2U << 20)
+#define TURN_FILTER_MAX (64U << 10)
+
+#define JOIN_MAX (4U << 10) /* of a body copied behind its head */
 
 static enum flow_result move(struct flow *, struct flow_tools *,
     struct sock *src, struct sock *dst, enum why *);
@@ -110,7 +114,8 @@ static enum flow_result
 move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
     enum why *why)
 {
-	uint64_t start = f->bytes;
+	uint64_t end =
+	    f->bytes + (f->filter != NULL ? TURN_FILTER_MAX : TURN_MAX);
 
 	for (;;) {
 		enum flow_result r = before_write(f, t, src, dst);
@@ -131,7 +136,7 @@ move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
 			let_go(f, t);
 			return FLOW_FINISHED;
 		}
-		if (f->bytes - start > TURN_MAX)
+		if (f->bytes > end)
 			return FLOW_WAITS_TURN;
 		if (!src->readable && !sock_look_again(src)) {
 			if (f->filter_keeps) {

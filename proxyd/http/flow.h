@@ -45,7 +45,7 @@ enum filter_push {
 /*
  * Turns payload into other payload, between the two framings: compression.
  * turn() takes bytes from *in (moves *in and *size on) and writes at most
- * `room` bytes; it returns how many, or -1: the body is cut.  While it fills
+ * `room` bytes; it returns how many, or -1: FLOW_FILTER_ERROR.  While it fills
  * all the room, or leaves some of the input, it is called again.
  */
 struct flow_filter {
@@ -84,7 +84,7 @@ struct flow {
 	size_t raw_size;
 	bool filter_full;  /* it filled all its room */
 	bool filter_keeps; /* it may keep what it was given */
-	bool filter_done;
+	bool filter_done;  /* it is not called any more */
 	/* Between head and data stands what was put away. */
 	struct store store;
 	uint64_t store_max; /* bytes that may be; 0: nothing is */
@@ -112,6 +112,7 @@ enum flow_result {
 	FLOW_SRC_ERROR, /* reset */
 	FLOW_DST_ERROR,
 	FLOW_BAD, /* no such framing: *why */
+	FLOW_FILTER_ERROR,
 	FLOW_TOO_LARGE,
 	FLOW_NO_MEMORY,
 	FLOW_LOST, /* what was put away cannot be read */

@@ -191,7 +191,7 @@ flow_turn(struct flow *f, struct flow_tools *t, enum filter_push push)
 	n = f->filter->turn(f->filter, &f->raw, &f->raw_size, f->buf->data,
 	    f->buf->room, push);
 	if (n < 0)
-		return FLOW_CUT;
+		return FLOW_FILTER_ERROR;
 	f->data = f->buf->data;
 	f->size = (size_t)n;
 	f->turned += (uint64_t)n;

@@ -33,17 +33,29 @@ static const unsigned char request_policy[FIELD_N] = {
 	[FIELD_X_MUSTER_WHY] = DROP,
 };
 
-static const unsigned char response_policy[FIELD_N] = {
-	[FIELD_CONNECTION] = OURS,
-	[FIELD_CONTENT_LENGTH] = OURS,
-	[FIELD_TRANSFER_ENCODING] = OURS,
-	[FIELD_UPGRADE] = OURS,
-	[FIELD_KEEP_ALIVE] = DROP,
-	[FIELD_PROXY_CONNECTION] = DROP,
-	[FIELD_TE] = DROP,
-	[FIELD_TRAILER] = DROP,
-	[FIELD_X_MUSTER_WHY] = DROP,
-	[FIELD_X_ACCEL_BUFFERING] = DROP, /* for us: see may_put_away() */
+/* clang-format off */
+#define RESPONSE_POLICY                    \
+	[FIELD_CONNECTION] = OURS,         \
+	[FIELD_CONTENT_LENGTH] = OURS,     \
+	[FIELD_TRANSFER_ENCODING] = OURS,  \
+	[FIELD_UPGRADE] = OURS,            \
+	[FIELD_KEEP_ALIVE] = DROP,         \
+	[FIELD_PROXY_CONNECTION] = DROP,   \
+	[FIELD_TE] = DROP,                 \
+	[FIELD_TRAILER] = DROP,            \
+	[FIELD_X_MUSTER_WHY] = DROP,       \
+	/* For us: see may_put_away(). */  \
+	[FIELD_X_ACCEL_BUFFERING] = DROP
+/* clang-format on */
+
+static const unsigned char response_policy[FIELD_N] = { RESPONSE_POLICY };
+
+/* Of one that goes out compressed for some. */
+static const unsigned char varying_policy[FIELD_N] = {
+	RESPONSE_POLICY,
+	[FIELD_ACCEPT_RANGES] = OURS,
+	[FIELD_ETAG] = OURS,
+	[FIELD_VARY] = OURS,
 };
 
 /* What decides whether a field goes on. */
@@ -60,6 +72,7 @@ static void put_target(struct writer *, const struct request *,
 static void put_request_framing(struct writer *, const struct request *,
     const char *base);
 static void put_client(struct writer *, const struct forward_request *);
+static void put_variant(struct writer *, const struct forward_response *);
 static void put_response_framing(struct writer *,
     const struct forward_response *);
 
@@ -117,7 +130,10 @@ forward_response(char *out, size_t room, const struct forward_response *fr)
 	put_span(&w, fr->base, r->reason);
 	PUT(&w, "\r\n");
 	put_fields(&w, &r->fields, fr->base,
-	    &(struct passing){ response_policy, &r->connection, true });
+	    &(struct passing){ fr->varies ? varying_policy : response_policy,
+		&r->connection, true });
+	if (fr->varies)
+		put_variant(&w, fr);
 	if (r->status >= 200 || r->status == 101)
 		put_response_framing(&w, fr);
 	PUT(&w, "\r\n");
@@ -306,6 +322,67 @@ put_client(struct writer *w, const struct forward_request *fr)
 /* --- a response's own lines */
 
 static void
+put_named(struct writer *w, const struct fields *fs, const char *base,
+    enum field_id id, const char *name)
+{
+	const struct field *f = fields_find(fs, id, NULL);
+
+	if (f == NULL)
+		return;
+	put_text(w, name);
+	put_value(w, base, f);
+	PUT(w, "\r\n");
+}
+
+/* In one line, as some caches read but one.  "*" says more than any name. */
+static void
+put_vary(struct writer *w, const struct fields *fs, const char *base)
+{
+	const struct field *f = NULL;
+	struct member m;
+
+	PUT(w, "Vary: ");
+	if (fields_list(fs, base, FIELD_VARY, "*")) {
+		PUT(w, "*\r\n");
+		return;
+	}
+	while ((f = fields_find(fs, FIELD_VARY, f)) != NULL) {
+		const char *at = base + f->value, *end = at + f->value_len;
+
+		while (field_member(&at, end, &m)) {
+			if (field_is(m.text, m.len, "accept-encoding"))
+				continue;
+			put(w, m.text, m.len);
+			PUT(w, ", ");
+		}
+	}
+	PUT(w, "Accept-Encoding\r\n");
+}
+
+/* A compressed body cannot be asked for in parts: its bytes may be others
+ * next time.  So its tag is weak, too. */
+static void
+put_variant(struct writer *w, const struct forward_response *fr)
+{
+	const struct fields *fs = &fr->res->fields;
+	const struct field *tag = fields_find(fs, FIELD_ETAG, NULL);
+	bool strong =
+	    tag != NULL && tag->value_len > 0 && fr->base[tag->value] == '"';
+
+	if (fr->coding == NULL) {
+		put_named(w, fs, fr->base, FIELD_ACCEPT_RANGES,
+		    "Accept-Ranges: ");
+	} else {
+		PUT(w, "Content-Encoding: ");
+		put_text(w, fr->coding);
+		PUT(w, "\r\n");
+	}
+	put_named(w, fs, fr->base, FIELD_ETAG,
+	    fr->weak && strong ? "ETag: W/" : "ETag: ");
+	put_vary(w, fs, fr->base);
+}
+
+static void
 put_response_framing(struct writer *w, const struct forward_response *fr)
 {
 	static const char *const connections[] = {
@@ -325,8 +402,9 @@ put_response_framing(struct writer *w, const struct forward_response *fr)
 	}
 	if (fr->chunked) {
 		PUT(w, "Transfer-Encoding: chunked\r\n");
-	} else if (r->body.kind == FRAMING_LENGTH ||
-	    (r->length_seen && r->status != 204)) {
+	} else if (fr->coding == NULL &&
+	    (r->body.kind == FRAMING_LENGTH ||
+		(r->length_seen && r->status != 204))) {
 		PUT(w, "Content-Length: ");
 		put_number(w, r->body.length);
 		PUT(w, "\r\n");

@@ -45,6 +45,10 @@ struct forward_response {
 	const char *extra; /* whole field lines of ours, or "" */
 	enum forward_connection connection;
 	bool chunked; /* the body goes out in our chunks */
+	/* By us: "gzip", NULL: as it came; Vary says that it depends; the
+	 * entity tag is weak. */
+	const char *coding;
+	bool varies, weak;
 };
 
 /* Writes the head the client gets; interim (1xx) ones too. */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proxyd/http/compress.h"
+#include "proxyd/http/compressible.h"
 #include "proxyd/http/cookie.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
@@ -178,11 +180,60 @@ extra_fields(const struct exchange *x, char *line, size_t size)
 	if (x->tell_why)
 		snprintf(line + n, size - n,
 		    "X-Muster-Why: node=%s attempts=%u skipped=%s "
-		    "delayed=%s queue_us=%lld static=%s\r\n",
+		    "delayed=%s queue_us=%lld static=%s compress=%s\r\n",
 		    snapshot_text(x->snap, x->snap_node->name), x->attempts,
 		    why_word(x->skip), why_word(x->why),
 		    (long long)(x->queue_us < 0 ? 0 : x->queue_us),
-		    static_why(x));
+		    static_why(x),
+		    compress_why_word((enum compress_why)x->compress_why));
+}
+
+/* A stream within what all of them may hold; NULL: without, then. */
+static struct compress *
+take_compressor(struct exchange *x, enum coding coding)
+{
+	const struct snap_settings *s = &x->snap->head->settings;
+	struct compress_memory *m = &x->e->compress;
+	struct compress *c;
+	uint32_t level =
+	    coding == CODING_GZIP ? s->gzip_level : s->brotli_level;
+
+	if (m->used + compress_cost(coding, level) > s->compress_memory)
+		return NULL;
+	c = compress_new(m, coding, level);
+	atomic_store_explicit(&x->e->row->compress_held, m->used,
+	    memory_order_relaxed);
+	return c;
+}
+
+/* Whether the response goes out in a coding of ours, and what its head says
+ * of it.  True: there is a body, of unknown length. */
+static bool
+plan_coding(struct exchange *x, struct forward_response *fr)
+{
+	struct compressible c;
+
+	if (x->site->compress == 0)
+		return false;
+	compressible_judge(&c,
+	    &(struct compress_rules){
+		.codings = x->site->compress,
+		.min = x->site->compress_min,
+		.types = snapshot_text(x->snap, x->site->compress_types),
+	    },
+	    &x->req, exchange_base(x), &x->res, fr->base);
+	if (c.why == COMPRESS_YES && x->req.method != METHOD_HEAD &&
+	    (x->compress = take_compressor(x, c.coding)) == NULL) {
+		engine_count(&x->e->row->compress_full);
+		c.why = COMPRESS_MEMORY;
+		c.weak = false;
+	}
+	x->compress_why = (uint8_t)c.why;
+	fr->varies = c.varies;
+	fr->weak = c.weak;
+	if (c.why == COMPRESS_YES)
+		fr->coding = coding_names[c.coding];
+	return x->compress != NULL;
 }
 
 /* How much of the body may be put away for a slow client.  A program that
@@ -206,7 +257,7 @@ respond(struct exchange *x)
 {
 	struct engine *e = x->e;
 	struct node_conn *n = x->node;
-	char extra[COOKIE_NODE_FIELD + 256];
+	char extra[COOKIE_NODE_FIELD + 320];
 	enum flow_out out = plan_body(x);
 	struct forward_response fr = {
 		.res = &x->res,
@@ -216,18 +267,22 @@ respond(struct exchange *x)
 		.connection = !x->keep_alive ? FORWARD_CLOSE :
 		    x->req.minor == 0	     ? FORWARD_PERSIST_10 :
 					       FORWARD_PERSIST,
-		.chunked = out == FLOW_CHUNKS,
 	};
 	enum flow_result r;
 	enum why why = WHY_NONE;
 	size_t size;
 
+	if (plan_coding(x, &fr))
+		out = FLOW_CHUNKS;
+	fr.chunked = out == FLOW_CHUNKS;
 	extra_fields(x, extra, sizeof(extra));
 	size = forward_response(e->scratch, sizeof(e->scratch), &fr);
 	sb_latency(x->target, (uint64_t)x->node_us);
 	flow_init(&x->down, x->res.body, out);
 	x->down.splice = x->snap->head->settings.splice != 0;
 	x->down.store_max = may_put_away(x);
+	if (x->compress != NULL)
+		flow_filter(&x->down, &x->compress->filter);
 	/* The buffer goes over to the flow: the head in it was copied. */
 	x->down.buf = n->in;
 	n->in = NULL;
@@ -236,6 +291,7 @@ respond(struct exchange *x)
 	    buf_len(x->down.buf) - x->res.head_len, &why);
 	if (r != FLOW_WAITS_SRC || size == 0) {
 		flow_fini(&x->down, &e->tools);
+		exchange_drop_coding(x);
 		exchange_node_failed(x, WHY_NODE_GARBAGE);
 		return;
 	}
@@ -286,6 +342,8 @@ exchange_run_down(struct exchange *x)
 			sock_again(&x->client->s);
 		if (x->down.state == FLOW_ENDED && !x->delivering)
 			let_node_go(x);
+		if (x->down.filter_done)
+			exchange_drop_coding(x);
 		break;
 	case FLOW_FINISHED:
 		complete(x);
@@ -300,6 +358,9 @@ exchange_run_down(struct exchange *x)
 		/* The client must see that its response is not whole. */
 		exchange_release(x, BALANCE_FAILED, WHY_NODE_CUT, false);
 		exchange_abandon(x, WHY_NODE_CUT);
+		break;
+	case FLOW_FILTER_ERROR:
+		exchange_abandon(x, WHY_COMPRESS);
 		break;
 	case FLOW_NO_MEMORY:
 		exchange_abandon(x, WHY_NO_MEMORY);

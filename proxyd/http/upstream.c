@@ -405,6 +405,7 @@ exchange_run_up(struct exchange *x)
 		break;
 	case FLOW_BAD:
 	case FLOW_TOO_LARGE:
+	case FLOW_FILTER_ERROR:
 	case FLOW_NO_MEMORY:
 		why = r == FLOW_BAD	? why :
 		    r == FLOW_TOO_LARGE ? WHY_BODY_TOO_LARGE :

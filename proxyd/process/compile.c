@@ -123,6 +123,9 @@ add_settings(struct compile *c)
 	out.spool_size = (uint64_t)s->spool_size /
 	    (s->workers != 0 ? (unsigned)s->workers : (unsigned)get_nprocs());
 	out.max_client_connections = (uint32_t)s->max_client_connections;
+	out.gzip_level = (uint32_t)s->gzip_level;
+	out.brotli_level = (uint32_t)s->brotli_level;
+	out.compress_memory = (uint64_t)s->compress_memory;
 	out.log_format = *s->access_log == '\0' ? SNAP_LOG_OFF :
 	    s->access_log_format == LOG_COMMON	? SNAP_LOG_COMMON :
 	    s->access_log_format == LOG_JSON	? SNAP_LOG_JSON :
@@ -267,6 +270,7 @@ add_site(const struct site *site, void *arg)
 		.static_ext = site->static_ext,
 		.cache_control = site->cache_control,
 		.charset = site->charset,
+		.compress_types = site->compress_types,
 		.s.id = site->id,
 		.s.role = role != NULL ? role->index : SNAP_NONE,
 		.s.flags = site->enabled ? 0 : SNAP_SITE_DISABLED,
@@ -279,6 +283,8 @@ add_site(const struct site *site, void *arg)
 		.s.response_buffer = (uint64_t)(site->response_buffer >= 0 ?
 			site->response_buffer :
 			c->settings->response_buffer),
+		.s.compress = (uint32_t)site->compress,
+		.s.compress_min = (uint64_t)site->compress_min,
 		.s.account = sb_account_row(c->board, SB_SITE, site->id),
 		.s.owner_account = SB_NONE,
 	};

@@ -84,6 +84,10 @@ struct sb_worker {
 	_Atomic uint64_t refused; /* connections: a client had too many */
 	_Atomic uint32_t client_changed;      /* row plus one: clients.c */
 	_Atomic uint64_t bytes_in, bytes_out; /* from, to clients */
+	/* Answers compressed, their bytes before and after, and those that
+	 * were not for want of memory. */
+	_Atomic uint64_t compressed, compress_in, compress_out, compress_full;
+	_Atomic uint64_t compress_held; /* bytes of memory, just now */
 	_Atomic uint64_t why[WHY_N];
 	_Atomic uint64_t tls_handshakes, tls_resumed;
 	_Atomic uint64_t tls_failed[TLS_FAILURES];

@@ -106,6 +106,10 @@ struct snap_site {
 	 * answered: another key, other answers. */
 	uint64_t files_key;
 	struct snap_text static_ext, cache_control, charset;
+	/* Compression on the way; see compressible.h. */
+	uint32_t compress; /* codings */
+	uint64_t compress_min;
+	struct snap_text compress_types;
 };
 
 enum snap_log_format {
@@ -152,7 +156,9 @@ struct snap_settings {
 	uint32_t tls_profile; /* enum snap_tls_profile */
 	uint32_t https_port;  /* that redirects name; 0: none */
 	uint64_t spool_size;  /* bytes a worker puts on disk */
-	struct snap_text via; /* our name in Via */
+	uint32_t gzip_level, brotli_level;
+	uint64_t compress_memory; /* bytes, each worker */
+	struct snap_text via;	  /* our name in Via */
 };
 
 /* Peers by address: ranges, and those of Unix sockets. */

@@ -114,6 +114,9 @@ plan_default_settings(struct snap_settings *s)
 		.max_clients = 100000,
 		.log_format = SNAP_LOG_OFF,
 		.splice = 1,
+		.gzip_level = 4,
+		.brotli_level = 4,
+		.compress_memory = 64 << 20,
 	};
 }
 
@@ -190,6 +193,7 @@ plan_site(struct snapshot_plan *p, const struct plan_site *site,
 	    add_text(p, site->static_ext, &s.static_ext, e) == -1 ||
 	    add_text(p, site->cache_control, &s.cache_control, e) == -1 ||
 	    add_text(p, site->charset, &s.charset, e) == -1 ||
+	    add_text(p, site->compress_types, &s.compress_types, e) == -1 ||
 	    add(&p->sites, &s, 1, e) == -1)
 		return -1;
 	*index = (uint32_t)p->sites.n - 1;
@@ -387,6 +391,7 @@ fill(struct snapshot_plan *p, struct layout *l)
 		move_text(l, &sites[i].error_page);
 		move_text(l, &sites[i].static_ext);
 		move_text(l, &sites[i].cache_control);
+		move_text(l, &sites[i].compress_types);
 		move_text(l, &sites[i].charset);
 	}
 	for (int i = 0; i < PLAN_PEERS; i++)

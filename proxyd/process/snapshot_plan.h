@@ -25,7 +25,7 @@ struct plan_role {
 
 struct plan_site {
 	const char *name, *owner, *home;
-	const char *static_ext, *cache_control, *charset;
+	const char *static_ext, *cache_control, *charset, *compress_types;
 	struct snap_site s; /* texts are ignored, but for the pages */
 };
 

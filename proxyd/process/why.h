@@ -69,6 +69,7 @@
 	X(NO_MEMORY, 503, "no_memory")               \
 	X(SPOOL_LOST, 503, "spool_lost")             \
 	X(NO_DESCRIPTORS, 503, "no_descriptors")     \
+	X(COMPRESS, 0, "compress_failed")            \
 	X(DRAINING, 503, "draining")                 \
 	X(LOCAL_ANSWER, 200, "local_answer")         \
 	/* States of a node. */                      \

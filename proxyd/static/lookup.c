@@ -18,6 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "proxyd/http/compressible.h"
 #include "proxyd/static/names.h"
 #include "proxyd/static/path.h"
 
@@ -168,7 +169,7 @@ find_file(struct lookup *out, const struct home *h, const char *path,
 	out->modified_ns = (uint32_t)st.st_mtim.tv_nsec;
 	out->type =
 	    mime_type(h->tools->mime, name_extension(path, strlen(path)));
-	if (mime_compresses(out->type))
+	if (compressible_type(out->type, strlen(out->type)))
 		choose_coding(out, h, path, wish);
 	return LOOKUP_FILE;
 }

@@ -174,29 +174,3 @@ mime_is_text(const char *type)
 {
 	return strncmp(type, "text/", 5) == 0;
 }
-
-bool
-mime_compresses(const char *type)
-{
-	static const char *const types[] = {
-		"application/javascript",
-		"application/json",
-		"application/manifest+json",
-		"application/wasm",
-		"application/xml",
-		"application/rss+xml",
-		"application/atom+xml",
-		"application/xhtml+xml",
-		"image/svg+xml",
-		"image/vnd.microsoft.icon",
-		"font/ttf",
-		"font/otf",
-	};
-
-	if (mime_is_text(type))
-		return true;
-	for (size_t i = 0; i < nitems(types); i++)
-		if (strcmp(type, types[i]) == 0)
-			return true;
-	return false;
-}

@@ -22,9 +22,7 @@ void mime_free(struct mime *);
  * case. */
 const char *mime_type(const struct mime *, const char *extension);
 
-/* Whether it is text, which has a charset; whether a compressed sibling may
- * stand beside it (images are compressed already). */
+/* Whether it is text, which has a charset. */
 bool mime_is_text(const char *type);
-bool mime_compresses(const char *type);
 
 #endif

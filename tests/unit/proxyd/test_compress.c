@@ -60,24 +60,20 @@ assert_decodes(enum coding coding, size_t coded_size, size_t body_size)
 	assert_memory_equal(decoded, body, body_size);
 }
 
-/* One step, with `bite` bytes of room at a time. */
+/* One push, with `bite` bytes of room at a time, as a flow does it. */
 static void
-step(struct compress *c, enum compress_step s, const char *in, size_t size,
+step(struct compress *c, enum filter_push push, const char *in, size_t size,
     size_t bite, size_t *n)
 {
-	enum compress_result r;
+	ssize_t got;
 
 	do {
-		struct compress_io io = { in, size, coded + *n, bite };
-
 		assert_true(*n + bite <= ROOM);
-		r = compress_run(c, s, &io);
-		assert_int_not_equal(r, COMPRESS_FAILED);
-		*n += bite - io.out_size;
-		in = io.in;
-		size = io.in_size;
-	} while (r == COMPRESS_FULL);
-	assert_int_equal(size, 0);
+		got = c->filter.turn(&c->filter, &in, &size, coded + *n, bite,
+		    push);
+		assert_true(got >= 0);
+		*n += (size_t)got;
+	} while (got == (ssize_t)bite || size > 0);
 }
 
 static void
@@ -89,10 +85,10 @@ check(enum coding coding, unsigned level, size_t size, size_t piece,
 
 	assert_non_null(c);
 	for (size_t at = 0; at < size; at += piece)
-		step(c, COMPRESS_RUN, body + at,
+		step(c, FILTER_MORE, body + at,
 		    size - at < piece ? size - at : piece, bite, &n);
 	assert_in_range(memory.used, 1, compress_cost(coding, level));
-	step(c, COMPRESS_END, NULL, 0, bite, &n);
+	step(c, FILTER_END, NULL, 0, bite, &n);
 	compress_free(&c);
 	assert_null(c);
 	assert_int_equal(memory.used, 0);
@@ -144,15 +140,15 @@ flushes(void **state)
 		size_t n = 0, size = 0;
 
 		for (size_t piece = 1; size + piece < 100000; piece *= 3) {
-			step(c, COMPRESS_RUN, body + size, piece, 100, &n);
-			step(c, COMPRESS_FLUSH, NULL, 0, 100, &n);
+			step(c, FILTER_MORE, body + size, piece, 100, &n);
+			step(c, FILTER_FLUSH, NULL, 0, 100, &n);
 			size += piece;
 			assert_decodes(coding, n, size);
 		}
 		/* All together, also when nothing is left to flush. */
-		step(c, COMPRESS_FLUSH, body + size, 1000, 4096, &n);
-		step(c, COMPRESS_FLUSH, NULL, 0, 4096, &n);
-		step(c, COMPRESS_END, body + size + 1000, 5, 4096, &n);
+		step(c, FILTER_FLUSH, body + size, 1000, 4096, &n);
+		step(c, FILTER_FLUSH, NULL, 0, 4096, &n);
+		step(c, FILTER_END, body + size + 1000, 5, 4096, &n);
 		compress_free(&c);
 		assert_decodes(coding, n, size + 1005);
 	}

@@ -33,6 +33,7 @@ struct made {
 
 static struct made rsa, ecdsa, other;
 static struct event_base *base;
+static struct sock_loop loop;
 static struct tls_server *server;
 
 /* One connection from both ends. */
@@ -124,6 +125,7 @@ set_up(void **state)
 	(void)state;
 	ticket_keys_rotate(&keys);
 	base = engine_event_base(&e);
+	assert_int_equal(sock_loop_init(&loop, base), 0);
 	server = tls_server_new(&e);
 	assert_int_equal(tls_server_open(server, &e), 0);
 	tls_server_tickets(server, &keys);
@@ -139,6 +141,7 @@ tear_down(void **state)
 {
 	(void)state;
 	tls_server_free(server);
+	sock_loop_fini(&loop);
 	event_base_free(base);
 	return 0;
 }
@@ -158,7 +161,7 @@ open_pair(struct pair *p, const char *name)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
 			     fds),
 	    0);
-	assert_int_equal(sock_open(&p->s, fds[0], base, on_ready, p), 0);
+	assert_int_equal(sock_open(&p->s, fds[0], &loop, on_ready, p), 0);
 	p->s.writable = true;
 	sock_secure(&p->s, tls_conn_new(server, &p->s));
 	p->fd = fds[1];
