@@ -8,6 +8,7 @@
 
 #include "common/base/io.h"
 #include "common/registry/db.h"
+#include "common/registry/hsts.h"
 #include "common/registry/roles.h"
 
 #define ROW(type, unit, ...) OPTION_ROW(OPTION_##type, unit, site, __VA_ARGS__)
@@ -23,6 +24,7 @@ static int check_extension(const char *, struct err *);
 static int check_cache_control(const char *, struct err *);
 static int check_charset(const char *, struct err *);
 static int check_media_type(const char *, struct err *);
+static int check_hsts(const char *, struct err *);
 static int row_site(struct rows *, struct site *, struct err *);
 static int check_role(struct registry *, const struct site *, struct err *);
 static int insert(struct registry *, const struct site *, struct err *);
@@ -110,6 +112,12 @@ static const struct option site_rows[] = {
 	    .word = "default", .word_value = -1),
 	ROW(BOOL, "", request_buffering, "request_buffering", 0, 1, "on",
 	    "a body is collected before a node is chosen"),
+	ROW(BOOL, "", https_redirect, "https_redirect", 0, 1, "off",
+	    "plain requests are sent on to https"),
+	ROW(TEXT, "", hsts, "hsts", 0, 0, "off",
+	    "browsers are told to use https only for so long: "
+	    "365d[,includeSubDomains[,preload]]",
+	    .check = check_hsts, .word = "off"),
 	LIMIT_ROWS,
 };
 
@@ -487,6 +495,14 @@ check_cache_control(const char *text, struct err *e)
 	return err_set(e, ERR_USAGE,
 	    "'%.60s' is no Cache-Control (such as: public, max-age=3600)",
 	    text);
+}
+
+static int
+check_hsts(const char *text, struct err *e)
+{
+	char value[HSTS_VALUE_MAX];
+
+	return hsts_value(text, value, e);
 }
 
 static int

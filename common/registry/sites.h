@@ -41,6 +41,8 @@ struct site {
 	int64_t compress;	   /* answers: bits, 1 gzip, 2 br; 0: off */
 	char compress_types[SITE_TYPES_MAX]; /* "": the proxy's table */
 	int64_t compress_min;		     /* bytes */
+	int64_t https_redirect;	   /* 0, 1: plain requests are sent there */
+	char hsts[SITE_FIELD_MAX]; /* hsts.h; "": none */
 	/* Limits (site_limits); 0: none.  Of all its clients together, and of
 	 * each of them: IPv6 by /64. */
 	struct rate requests, bandwidth;

@@ -164,6 +164,8 @@ put_json(struct writer *w, const struct access_log_entry *e)
 	put_string(w, "referer", e->referer);
 	put_string(w, "agent", e->agent);
 	put_string(w, "request_id", e->request_id);
+	put_string(w, "tls", e->tls);
+	put_string(w, "cipher", e->cipher);
 	PUT(w, "}");
 }
 

@@ -24,9 +24,9 @@ struct access_log_entry {
 		struct {
 			struct log_text client, host, site, method, target;
 			struct log_text version, referer, agent, request_id;
-			struct log_text node;
+			struct log_text node, tls, cipher;
 		};
-		struct log_text texts[10]; /* the same */
+		struct log_text texts[12]; /* the same */
 	};
 	int status;
 	enum why why;

@@ -69,6 +69,7 @@ struct exchange {
 	bool resent;
 	bool broken_up;	  /* the node takes no more of the body */
 	bool tell_why;	  /* in X-Muster-Why */
+	bool secure;	  /* the client came by https, as far as is known */
 	bool keep_alive;  /* the client goes on after this */
 	bool delivering;  /* all is here from the node; it has been let go */
 	bool node_due;	  /* the node is the one waited for */
@@ -125,6 +126,8 @@ void exchange_abandon(struct exchange *, enum why);
 void exchange_route(struct exchange *);
 /* No answer of ours: on to a node of the site's role. */
 void exchange_to_node(struct exchange *);
+/* The field line that its site wants in every answer by https; or "". */
+const char *exchange_hsts(const struct exchange *);
 /* Answers by ourselves, with the status of `why`. */
 void exchange_reply(struct exchange *, enum why);
 void exchange_reply_run(struct exchange *);

@@ -11,6 +11,7 @@
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/reply.h"
 #include "proxyd/static/serve.h"
+#include "proxyd/tls/conn.h"
 
 #define STATUS_CLIENT_GONE 499 /* in logs: it left before any answer */
 
@@ -178,6 +179,12 @@ field_text(const struct exchange *x, const char *base, enum field_id id)
 }
 
 static struct log_text
+text_of(const char *s)
+{
+	return (struct log_text){ s, strlen(s) };
+}
+
+static struct log_text
 snap_text(const struct exchange *x, struct snap_text t)
 {
 	return (struct log_text){ snapshot_text(x->snap, t), t.len };
@@ -211,6 +218,10 @@ fill_entry(struct exchange *x, struct access_log_entry *out)
 	out->wall_ms = clock_wall_ms() - out->total_us / 1000;
 	if (x->site != NULL)
 		out->site = snap_text(x, x->site->name);
+	if (x->client->s.tls != NULL) {
+		out->tls = text_of(tls_version(x->client->s.tls));
+		out->cipher = text_of(tls_cipher(x->client->s.tls));
+	}
 	if (x->snap_node != NULL)
 		out->node = snap_text(x, x->snap_node->name);
 }

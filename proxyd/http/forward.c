@@ -63,6 +63,7 @@ struct passing {
 	const unsigned char *policy;
 	const struct connection *connection;
 	bool believed; /* X-Forwarded-* of any kind */
+	bool hsts;     /* is ours to say */
 };
 
 static void put_fields(struct writer *, const struct fields *, const char *base,
@@ -105,7 +106,8 @@ forward_request(char *out, size_t room, const struct forward_request *fr)
 		put_text(&w, fr->host);
 	PUT(&w, "\r\n");
 	put_fields(&w, &r->fields, fr->base,
-	    &(struct passing){ request_policy, &r->connection, fr->trusted });
+	    &(struct passing){ request_policy, &r->connection, fr->trusted,
+		false });
 	put_request_framing(&w, r, fr->base);
 	put_client(&w, fr);
 	PUT(&w, "Via: 1.");
@@ -131,7 +133,7 @@ forward_response(char *out, size_t room, const struct forward_response *fr)
 	PUT(&w, "\r\n");
 	put_fields(&w, &r->fields, fr->base,
 	    &(struct passing){ fr->varies ? varying_policy : response_policy,
-		&r->connection, true });
+		&r->connection, true, fr->hsts });
 	if (fr->varies)
 		put_variant(&w, fr);
 	if (r->status >= 200 || r->status == 101)
@@ -179,6 +181,13 @@ claims_forwarding(const struct field *f, const char *base)
 	    same_word(base + f->name, prefix, sizeof(prefix) - 1);
 }
 
+static bool
+is_hsts(const struct field *f, const char *base)
+{
+	return f->id == FIELD_OTHER &&
+	    field_is(base + f->name, f->name_len, "strict-transport-security");
+}
+
 /* Lines that are already what we would write, one behind the other, are
  * copied as one. */
 static void
@@ -192,6 +201,7 @@ put_fields(struct writer *w, const struct fields *fs, const char *base,
 
 		if (p->policy[f->id] != PASS || (f->flags & FIELD_UNDERSCORE) ||
 		    (!p->believed && claims_forwarding(f, base)) ||
+		    (p->hsts && is_hsts(f, base)) ||
 		    (p->connection->names_fields && nominated(fs, base, f)))
 			continue;
 		if ((f->flags & FIELD_CANONICAL) && f->name == to) {

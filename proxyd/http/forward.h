@@ -49,6 +49,7 @@ struct forward_response {
 	 * entity tag is weak. */
 	const char *coding;
 	bool varies, weak;
+	bool hsts; /* extra says it; the node's word is dropped */
 };
 
 /* Writes the head the client gets; interim (1xx) ones too. */

@@ -10,8 +10,9 @@ static const struct {
 } replies[] = {
 	{ 200, "OK", "" },
 	{ 206, "Partial Content", "" },
-	{ 301, "Moved Permanently", "" },
+	{ 301, "Moved Permanently", "This site is at https://." },
 	{ 304, "Not Modified", "" },
+	{ 308, "Permanent Redirect", "This site is at https://." },
 	{ 400, "Bad Request", "The request could not be understood." },
 	{ 403, "Forbidden", "This file is not shown." },
 	{ 404, "Not Found", "There is no such site here." },

@@ -15,6 +15,7 @@
 #include "proxyd/static/serve.h"
 
 #define INTERIMS_MAX 16
+#define EXTRA_MAX    448 /* our own lines, but for the cookie's */
 
 static bool read_more(struct exchange *);
 static void take_heads(struct exchange *);
@@ -165,17 +166,18 @@ plan_body(struct exchange *x)
 	return unknown && x->req.minor >= 1 ? FLOW_CHUNKS : FLOW_RAW;
 }
 
-/* Our own lines: the sticky cookie, the reasons for those who may ask. */
+/* Our own lines: HSTS, the sticky cookie, the reasons for those who may ask. */
 static void
 extra_fields(const struct exchange *x, char *line, size_t size)
 {
-	size_t n = 0;
+	const char *hsts = exchange_hsts(x);
+	size_t n = strlen(hsts);
 
-	*line = '\0';
+	memcpy(line, hsts, n + 1);
 	if (x->role->balance == SNAP_STICKY &&
 	    snapshot_node(x->snap, 0) + x->ask.sticky != x->snap_node) {
-		cookie_set_node(line, x->snap, x->role, x->snap_node);
-		n = strlen(line);
+		cookie_set_node(line + n, x->snap, x->role, x->snap_node);
+		n += strlen(line + n);
 	}
 	if (x->tell_why)
 		snprintf(line + n, size - n,
@@ -257,7 +259,7 @@ respond(struct exchange *x)
 {
 	struct engine *e = x->e;
 	struct node_conn *n = x->node;
-	char extra[COOKIE_NODE_FIELD + 320];
+	char extra[COOKIE_NODE_FIELD + EXTRA_MAX];
 	enum flow_out out = plan_body(x);
 	struct forward_response fr = {
 		.res = &x->res,
@@ -267,6 +269,7 @@ respond(struct exchange *x)
 		.connection = !x->keep_alive ? FORWARD_CLOSE :
 		    x->req.minor == 0	     ? FORWARD_PERSIST_10 :
 					       FORWARD_PERSIST,
+		.hsts = *exchange_hsts(x) != '\0',
 	};
 	enum flow_result r;
 	enum why why = WHY_NONE;

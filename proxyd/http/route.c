@@ -8,13 +8,17 @@
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/proxied.h"
 #include "proxyd/http/reply.h"
+#include "proxyd/http/writer.h"
 #include "proxyd/static/serve.h"
 
-#define RETRY_S	 5 /* when to come back after a 503 */
-#define HOPS_MAX 3 /* our own name in Via: then it goes round */
+#define HTTPS_PORT 443
+#define EXTRA_MAX  (17U << 10) /* our own lines; a whole target is in one */
+#define RETRY_S	   5	       /* when to come back after a 503 */
+#define HOPS_MAX   3	       /* our own name in Via: then it goes round */
 
 static enum why find_site(struct exchange *);
 static enum why check_site(struct exchange *);
+static enum why check_scheme(const struct exchange *);
 static enum why max_forwards(const struct exchange *);
 static void find_client(struct exchange *);
 static bool take_id(struct exchange *);
@@ -26,6 +30,7 @@ exchange_route(struct exchange *x)
 
 	find_client(x);
 	if ((why = find_site(x)) != WHY_NONE ||
+	    (why = check_scheme(x)) != WHY_NONE ||
 	    (why = max_forwards(x)) != WHY_NONE ||
 	    (why = check_site(x)) != WHY_NONE ||
 	    (why = limit_request(x)) != WHY_NONE) {
@@ -73,6 +78,35 @@ check_site(struct exchange *x)
 	return x->site->role == SNAP_NONE ? WHY_NO_NODE : WHY_NONE;
 }
 
+/* An authority that checks the host by HTTP must find it there. */
+static bool
+is_acme(const struct exchange *x)
+{
+	static const char prefix[] = "/.well-known/acme-challenge/";
+	const struct span *path = &x->req.target.path;
+
+	return path->len >= sizeof(prefix) - 1 &&
+	    memcmp(exchange_base(x) + path->off, prefix, sizeof(prefix) - 1) ==
+	    0;
+}
+
+static enum why
+check_scheme(const struct exchange *x)
+{
+	if ((x->site->flags & SNAP_SITE_HTTPS) == 0 || x->secure ||
+	    x->req.host_len == 0 || x->req.target.star || is_acme(x))
+		return WHY_NONE;
+	return WHY_HTTPS_ONLY;
+}
+
+const char *
+exchange_hsts(const struct exchange *x)
+{
+	return x->secure && x->site != NULL ?
+	    snapshot_text(x->snap, x->site->hsts) :
+	    "";
+}
+
 /* OPTIONS may say how far it wants to go (RFC 9110, section 7.6.2). */
 static enum why
 max_forwards(const struct exchange *x)
@@ -98,6 +132,16 @@ max_forwards(const struct exchange *x)
 }
 
 /* Who it is for, and under which name it goes on. */
+static bool
+was_secure(const struct exchange *x)
+{
+	const struct field *f =
+	    fields_find(&x->req.fields, FIELD_X_FORWARDED_PROTO, NULL);
+
+	return f != NULL &&
+	    field_is(exchange_base(x) + f->value, f->value_len, "https");
+}
+
 static void
 find_client(struct exchange *x)
 {
@@ -112,6 +156,7 @@ find_client(struct exchange *x)
 			x->client->ip, true, x->ip_text, sizeof(x->ip_text));
 		x->tell_why = fields_have(fs, FIELD_X_MUSTER_WHY);
 	}
+	x->secure = x->client->secure || (x->trusted && was_secure(x));
 	if (take_id(x))
 		return;
 	r[0] = engine_random(x->e);
@@ -164,8 +209,7 @@ can_go_on(const struct exchange *x, int status)
 	/* Behind a refused upgrade may come what is no HTTP. */
 	return whole && x->req.keep_alive && !x->e->draining &&
 	    x->req.head_len > 0 && x->req.upgrade == UPGRADE_NONE &&
-	    (status == 200 || status == 421 || status == 429 ||
-		status >= 502) &&
+	    (status < 400 || status == 421 || status == 429 || status >= 502) &&
 	    (x->req.minor >= 1 || x->snap->head->settings.keepalive_http10);
 }
 
@@ -183,12 +227,58 @@ page_of(const struct exchange *x, enum why why, int status)
 	return t.len == 0 ? NULL : snapshot_text(x->snap, t);
 }
 
+static int
+status_of(const struct exchange *x, enum why why)
+{
+	bool plain =
+	    x->req.method == METHOD_GET || x->req.method == METHOD_HEAD;
+
+	/* 308 is not known everywhere, but 301 turns a POST into a GET. */
+	return why == WHY_HTTPS_ONLY && plain ? 301 : why_status(why);
+}
+
+static void
+put_location(struct writer *w, const struct exchange *x)
+{
+	uint32_t port = x->snap->head->settings.https_port;
+
+	PUT(w, "Location: https://");
+	put(w, x->req.host, x->req.host_len);
+	if (port != 0 && port != HTTPS_PORT) {
+		PUT(w, ":");
+		put_number(w, port);
+	}
+	if (x->req.target.slash)
+		PUT(w, "/");
+	put(w, exchange_base(x) + x->req.target.path.off,
+	    x->req.target.path.len);
+	PUT(w, "\r\n");
+}
+
+/* Our own lines. */
+static void
+extra_fields(const struct exchange *x, enum why why, char out[EXTRA_MAX])
+{
+	struct writer w;
+
+	writer_init(&w, out, EXTRA_MAX - 1);
+	put_text(&w, exchange_hsts(x));
+	if (why == WHY_HTTPS_ONLY)
+		put_location(&w, x);
+	if (x->tell_why) {
+		PUT(&w, "X-Muster-Why: ");
+		put_text(&w, why_word(why));
+		PUT(&w, "\r\n");
+	}
+	out[writer_size(&w)] = '\0';
+}
+
 void
 exchange_reply(struct exchange *x, enum why why)
 {
 	struct engine *e = x->e;
-	struct reply r = { .status = why_status(why), .extra = "" };
-	char extra[80] = "";
+	char extra[EXTRA_MAX];
+	struct reply r = { .status = status_of(x, why), .extra = extra };
 	size_t size;
 
 	/* Behind half an interim response no answer would be understood. */
@@ -206,11 +296,7 @@ exchange_reply(struct exchange *x, enum why why)
 	r.head = x->req.method == METHOD_HEAD;
 	r.keep_alive = x->keep_alive = can_go_on(x, r.status);
 	r.keep_alive_10 = x->req.minor == 0;
-	if (x->tell_why) {
-		snprintf(extra, sizeof(extra), "X-Muster-Why: %s\r\n",
-		    why_word(why));
-		r.extra = extra;
-	}
+	extra_fields(x, why, extra);
 	exchange_release(x, BALANCE_NEUTRAL, why, false);
 	x->why = why;
 	x->status = (uint16_t)r.status;

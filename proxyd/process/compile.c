@@ -16,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/registry/hsts.h"
 #include "proxyd/limits/site_limits.h"
 #include "proxyd/process/pages.h"
 #include "proxyd/process/snapshot_plan.h"
@@ -29,6 +30,8 @@ struct compiled_role {
 struct compile {
 	struct snapshot_plan *plan;
 	struct pages pages;
+	char hsts[HSTS_VALUE_MAX]; /* of the site before: most say the same */
+	struct snap_text hsts_text;
 	struct scoreboard *board;
 	struct row_use *use;
 	const struct settings *settings;
@@ -51,6 +54,8 @@ static const struct compiled_role *role_of(const struct compile *,
 static void set_balance(struct snap_role *, const struct balance *);
 static void set_check(struct snap_role *, const struct health *);
 static void set_static(struct snap_site *, const struct site *);
+static int set_hsts(struct compile *, struct snap_site *, const char *text);
+static uint32_t first_port(const char *list);
 
 int
 compile_snapshot(struct source *s, struct scoreboard *board,
@@ -131,6 +136,7 @@ add_settings(struct compile *c)
 	    s->access_log_format == LOG_JSON	? SNAP_LOG_JSON :
 						  SNAP_LOG_COMBINED;
 	out.tls_profile = (uint32_t)s->tls_profile;
+	out.https_port = first_port(s->https_listen);
 	if (plan_settings(c->plan, &out, "muster", c->e) == -1)
 		return -1;
 	if (add_peers(c, PLAN_TRUSTED, s->trusted) == -1)
@@ -160,6 +166,22 @@ add_peers(struct compile *c, enum plan_peers kind, const char *list)
 		p += len + (p[len] == ' ');
 	}
 	return 0;
+}
+
+/* Of a list of addresses; 0: it has none. */
+static uint32_t
+first_port(const char *list)
+{
+	size_t len = strcspn(list, " ");
+	char item[ADDR_TEXT_MAX];
+	struct addr a;
+	struct err e;
+
+	if (len >= sizeof(item))
+		return 0;
+	memcpy(item, list, len);
+	item[len] = '\0';
+	return addr_parse(item, 0, &a, &e) == 0 ? addr_port(&a) : 0;
 }
 
 static int
@@ -290,6 +312,8 @@ add_site(const struct site *site, void *arg)
 	};
 	uint32_t index;
 
+	if (site->https_redirect)
+		out.s.flags |= SNAP_SITE_HTTPS;
 	if (site->request_buffering)
 		out.s.flags |= SNAP_SITE_COLLECTS;
 	set_static(&out.s, site);
@@ -304,11 +328,32 @@ add_site(const struct site *site, void *arg)
 		&out.s.disabled_page, c->e) == -1 ||
 	    pages_get(&c->pages, c->plan, site->error_page, &out.s.error_page,
 		c->e) == -1 ||
+	    set_hsts(c, &out.s, site->hsts) == -1 ||
 	    plan_site(c->plan, &out, &index, c->e) == -1 ||
 	    add_hosts(c, index, site) == -1)
 		return -1;
 	if (strcmp(site->name, c->settings->default_site) == 0)
 		plan_default_site(c->plan, index);
+	return 0;
+}
+
+static int
+set_hsts(struct compile *c, struct snap_site *s, const char *text)
+{
+	char value[HSTS_VALUE_MAX], line[HSTS_VALUE_MAX + 40];
+
+	if (*text == '\0')
+		return 0;
+	if (hsts_value(text, value, c->e) == -1)
+		return -1;
+	if (strcmp(value, c->hsts) != 0) {
+		snprintf(line, sizeof(line),
+		    "Strict-Transport-Security: %s\r\n", value);
+		if (plan_text(c->plan, line, &c->hsts_text, c->e) == -1)
+			return -1;
+		memcpy(c->hsts, value, sizeof(value));
+	}
+	s->hsts = c->hsts_text;
 	return 0;
 }
 

@@ -87,6 +87,7 @@ enum snap_site_flag {
 	SNAP_SITE_STATIC = 1 << 1,	/* plain files of its home are ours */
 	SNAP_SITE_OWNER_CHECK = 1 << 2, /* only those of the home's owner */
 	SNAP_SITE_COLLECTS = 1 << 3,	/* bodies, before a node is chosen */
+	SNAP_SITE_HTTPS = 1 << 4,	/* and nothing else is served */
 };
 
 struct snap_site {
@@ -102,6 +103,7 @@ struct snap_site {
 	uint64_t response_buffer;	 /* bytes put away for a slow client */
 	struct snap_text disabled_page;	 /* HTML, or none: the built-in */
 	struct snap_text error_page;	 /* for 502, 503, 504 */
+	struct snap_text hsts;		 /* a whole field line; or none */
 	/* Static files; files_key is of all that decides how they are
 	 * answered: another key, other answers. */
 	uint64_t files_key;

@@ -390,6 +390,7 @@ fill(struct snapshot_plan *p, struct layout *l)
 		move_text(l, &sites[i].disabled_page);
 		move_text(l, &sites[i].error_page);
 		move_text(l, &sites[i].static_ext);
+		move_text(l, &sites[i].hsts);
 		move_text(l, &sites[i].cache_control);
 		move_text(l, &sites[i].compress_types);
 		move_text(l, &sites[i].charset);

@@ -38,6 +38,7 @@
 	X(METHOD_UNKNOWN, 501, "method_unknown")     \
 	X(CODING_UNKNOWN, 501, "coding_unknown")     \
 	X(HTTP_VERSION, 505, "http_version")         \
+	X(HTTPS_ONLY, 308, "https_only")             \
 	X(LOOP, 508, "loop")                         \
 	X(PROXY_HEADER, 0, "bad_proxy_header")       \
 	X(CLIENT_GONE, 0, "client_gone")             \

@@ -16,6 +16,7 @@
 
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/writer.h"
 #include "proxyd/static/answer.h"
 #include "proxyd/static/files.h"
 #include "proxyd/static/names.h"
@@ -26,6 +27,7 @@
 #define STRIDE	     (128U << 10) /* kernels read ahead so much together */
 #define REDIRECT_MAX 2048	  /* a target that is repeated */
 #define LOOKUP_MS    2000	  /* then the node has it */
+#define EXTRA_MAX    256	  /* our own lines */
 
 enum sending_state {
 	SENDING_LOOKUP, /* what is it? */
@@ -247,10 +249,23 @@ plan_connection(struct exchange *x)
 }
 
 static void
+extra_fields(const struct exchange *x, char out[EXTRA_MAX])
+{
+	struct writer w;
+
+	writer_init(&w, out, EXTRA_MAX - 1);
+	put_text(&w, exchange_hsts(x));
+	if (x->tell_why)
+		PUT(&w, "X-Muster-Why: static\r\n");
+	out[writer_size(&w)] = '\0';
+}
+
+static void
 begin(struct exchange *x)
 {
 	struct sending *s = x->sending;
 	const char *base = exchange_base(x);
+	char extra[EXTRA_MAX];
 	struct asked asked;
 	struct answer_ask ask = {
 		.asked = &asked,
@@ -259,9 +274,10 @@ begin(struct exchange *x)
 		.date = engine_date(x->e),
 		.now_s = x->e->date_s,
 		.random = engine_random(x->e),
-		.extra = x->tell_why ? "X-Muster-Why: static\r\n" : "",
+		.extra = extra,
 	};
 
+	extra_fields(x, extra);
 	asked_find(&asked, &x->req.fields, base);
 	if (s->file->verdict == LOOKUP_FILE)
 		answer_file(&s->answer, s->file, &ask);
