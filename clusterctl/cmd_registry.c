@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clusterctl/cert_keep.h"
 #include "clusterctl/output.h"
 #include "clusterctl/report.h"
 #include "clusterctl/slurp.h"
@@ -103,8 +104,9 @@ const struct command cmd_registry_backup = {
 	.usage = "FILE",
 	.summary = "a whole copy of the database, while it is in use",
 	.about = "Holds the hashes of open tokens: keep it as safe as the "
-		 "state directory.  The\nauthority key is not in it; "
-		 "operations.md says how to keep that.\n",
+		 "state directory.  The\nauthority key and the keys of sites "
+		 "(tls/) are not in it; "
+		 "operations.md says how\nto keep them.\n",
 	.section = SECTION_REGISTRY,
 	.needs = NEEDS_REGISTRY,
 	.min_args = 1,
@@ -164,6 +166,8 @@ run_apply(struct context *cx, const void *opts, int argc, char **argv,
 	free(text);
 	if (rv == -1)
 		return -1;
+	if (!o->dry_run)
+		cert_sweep(cx);
 	if (o->dry_run && output_is_tty())
 		output_note("%zu change%s; nothing was done", n,
 		    n == 1 ? "" : "s");

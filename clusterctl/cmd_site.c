@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clusterctl/cert_keep.h"
 #include "clusterctl/report.h"
 #include "clusterctl/site_intake.h"
 #include "common/base/io.h"
@@ -221,6 +222,7 @@ run_del(struct context *cx, const void *opts, int argc, char **argv,
 		rv = sites_remove(r, argv[i], e);
 	if (registry_end(r, rv, e) == -1)
 		return -1;
+	cert_sweep(cx);
 	return report_done(cx, "%d site%s removed.", argc, argc > 1 ? "s" : "");
 }
 

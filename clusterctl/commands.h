@@ -44,8 +44,10 @@
 	X(cmd_site_disable)     \
 	X(cmd_site_alias)       \
 	X(cmd_site_limit)       \
+	X(cmd_site_cert)        \
 	X(cmd_site_list)        \
 	X(cmd_site_show)        \
+	X(cmd_certs)            \
 	X(cmd_show_sites)       \
 	X(cmd_show_workers)     \
 	X(cmd_set)              \

@@ -12,6 +12,14 @@ struct search {
 	struct err *e;
 };
 
+/* The certificates of one site, wanted from all. */
+struct certs_of {
+	const char *site;
+	site_cert_fn *fn;
+	void *arg;
+};
+
+static site_cert_fn give_if_of;
 static int copy_role(const struct role *, void *arg);
 static int copy_site(const struct site *, void *arg);
 static bool has_alias(const struct site *, const char *host);
@@ -61,6 +69,19 @@ view_each_site(const struct context *cx, site_fn *fn, void *arg, struct err *e)
 
 	return ro != NULL ? roster_each_site(ro, fn, arg, e) :
 			    sites_each(context_registry(cx), fn, arg, e);
+}
+
+int
+view_each_site_cert(const struct context *cx, const char *site,
+    site_cert_fn *fn, void *arg, struct err *e)
+{
+	struct roster *ro = context_roster(cx);
+	struct certs_of c = { site, fn, arg };
+
+	if (ro == NULL)
+		return site_certs_each(context_registry(cx), site, fn, arg, e);
+	return site == NULL ? roster_each_site_cert(ro, fn, arg, e) :
+			      roster_each_site_cert(ro, give_if_of, &c, e);
 }
 
 int
@@ -122,6 +143,14 @@ view_settings(const struct context *cx, struct settings *set, struct err *e)
 
 	return ro != NULL ? roster_settings(ro, set, e) :
 			    settings_load(context_registry(cx), set, e);
+}
+
+static int
+give_if_of(const struct site_cert *cert, void *arg)
+{
+	struct certs_of *c = arg;
+
+	return strcmp(cert->site, c->site) == 0 ? c->fn(cert, c->arg) : 0;
 }
 
 static int

@@ -10,6 +10,7 @@
 #include "common/registry/operators.h"
 #include "common/registry/roles.h"
 #include "common/registry/settings.h"
+#include "common/registry/site_certs.h"
 #include "common/registry/sites.h"
 
 const char *view_cluster_name(const struct context *);
@@ -19,6 +20,9 @@ int view_revision(const struct context *, int64_t *revision, struct err *);
 int view_each_node(const struct context *, node_fn *, void *arg, struct err *);
 int view_each_role(const struct context *, role_fn *, void *arg, struct err *);
 int view_each_site(const struct context *, site_fn *, void *arg, struct err *);
+/* By site; site NULL: of all. */
+int view_each_site_cert(const struct context *, const char *site,
+    site_cert_fn *, void *arg, struct err *);
 int view_each_operator(const struct context *, operator_fn *, void *arg,
     struct err *);
 

@@ -22,6 +22,8 @@ static const char *const kind_names[] = {
 	[SITE_CERT_ECDSA] = "ecdsa",
 };
 
+static bool covers(const char *name, size_t name_len, const char *host,
+    size_t len);
 static int row_cert(struct rows *, struct site_cert *, struct err *);
 static int find_site(struct registry *, const char *name, struct err *);
 static int put(struct registry *, const struct site_cert *, struct err *);
@@ -113,6 +115,34 @@ site_certs_remove(struct registry *r, const char *site,
 		rv = err_set(e, ERR_NO_TARGET,
 		    "site %.80s has no %s certificate", site, kind_names[kind]);
 	return registry_end(r, rv, e);
+}
+
+bool
+site_cert_covers(const char *names, const char *host, size_t len)
+{
+	size_t n;
+
+	for (const char *p = names; *p != '\0'; p += n + (p[n] == ' ')) {
+		n = strcspn(p, " ");
+		if (covers(p, n, host, len))
+			return true;
+	}
+	return false;
+}
+
+/* A wildcard stands for exactly one label. */
+static bool
+covers(const char *name, size_t name_len, const char *host, size_t len)
+{
+	const char *dot;
+
+	if (name_len == len && memcmp(name, host, len) == 0)
+		return true;
+	if (name[0] != '*' || host[0] == '*' ||
+	    (dot = memchr(host, '.', len)) == NULL || dot == host)
+		return false;
+	len -= (size_t)(dot - host);
+	return name_len - 1 == len && memcmp(name + 1, dot, len) == 0;
 }
 
 int

@@ -48,6 +48,10 @@ int site_certs_set(struct registry *, const struct site_cert *, struct err *);
 int site_certs_remove(struct registry *, const char *site, enum site_cert_kind,
     struct err *);
 
+/* Whether one of the names covers a host, or is the same wildcard as it: "*.b"
+ * covers a.b, not x.a.b (RFC 9525, section 6.3). */
+bool site_cert_covers(const char *names, const char *host, size_t len);
+
 /* Names as above: checked one by one. */
 int site_cert_check_names(const char *names, struct err *);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/registry/site_certs.h"
 #include "proxyd/tls/cert_form.h"
 
 /* Why a name would get a certificate, the best reason first. */
@@ -30,8 +31,6 @@ struct cert_names {
 
 static int add(struct cert_names *, const char *name, size_t len, enum reason,
     uint32_t entry, const struct cert_plan_entry *, struct err *);
-static bool covers(const char *name, size_t name_len, const char *host,
-    size_t len);
 static int compare(const void *, const void *, void *names);
 static size_t group_end(const struct cert_names *, size_t from);
 static void put_groups(const struct cert_names *, struct cert_names_table *,
@@ -73,7 +72,7 @@ cert_names_add(struct cert_names *n, uint32_t entry,
 		enum reason why;
 
 		len = strcspn(p, " ");
-		why = cert_names_cover(x->names, p, len) ? OWN : ODD;
+		why = site_cert_covers(x->names, p, len) ? OWN : ODD;
 		/* No name is looked up as a wildcard that nothing covers. */
 		if ((*p != '*' || why == OWN) &&
 		    add(n, p, len, why, entry, x, e) == -1)
@@ -122,34 +121,6 @@ cert_names_find(const struct cert_names_table *t, const char *name,
 		s = wildcard_of(t, name, len);
 	if (s != NULL)
 		memcpy(by_kind, s->by_kind, sizeof(s->by_kind));
-}
-
-bool
-cert_names_cover(const char *names, const char *host, size_t len)
-{
-	size_t n;
-
-	for (const char *p = names; *p != '\0'; p += n + (p[n] == ' ')) {
-		n = strcspn(p, " ");
-		if (covers(p, n, host, len))
-			return true;
-	}
-	return false;
-}
-
-/* A wildcard stands for exactly one label (RFC 9525, section 6.3). */
-static bool
-covers(const char *name, size_t name_len, const char *host, size_t len)
-{
-	const char *dot;
-
-	if (name_len == len && memcmp(name, host, len) == 0)
-		return true;
-	if (name[0] != '*' || host[0] == '*' ||
-	    (dot = memchr(host, '.', len)) == NULL || dot == host)
-		return false;
-	len -= (size_t)(dot - host);
-	return name_len - 1 == len && memcmp(name + 1, dot, len) == 0;
 }
 
 static int

@@ -32,8 +32,4 @@ int cert_names_table(struct cert_names *, struct cert_names_table *,
 void cert_names_find(const struct cert_names_table *, const char *name,
     uint32_t by_kind[CERT_IMAGE_KINDS]);
 
-/* Whether one of the names (by one space) covers a host, or is the same
- * wildcard as it. */
-bool cert_names_cover(const char *names, const char *host, size_t len);
-
 #endif

@@ -246,6 +246,22 @@ a_record_is_checked(void **state)
 	}
 }
 
+static void
+covering(void **state)
+{
+	(void)state;
+	assert_true(site_cert_covers("a.b *.c", "a.b", 3));
+	assert_true(site_cert_covers("a.b *.c", "x.c", 3));
+	assert_true(site_cert_covers("a.b *.c", "*.c", 3));
+	assert_false(site_cert_covers("a.b *.c", "c", 1));
+	assert_false(site_cert_covers("a.b *.c", ".c", 2));
+	assert_false(site_cert_covers("a.b *.c", "x.y.c", 5));
+	assert_false(site_cert_covers("a.b *.c", "*.b", 3));
+	/* A wildcard does not cover a wildcard below it. */
+	assert_false(site_cert_covers("*.c", "*.x.c", 5));
+	assert_false(site_cert_covers("", "a", 1));
+}
+
 /* As a registry was before schema 2. */
 static void
 an_older_registry_learns_of_them(void **state)
@@ -280,6 +296,7 @@ main(void)
 		TEST(the_roster_carries_them),
 		TEST(an_export_says_which_they_are),
 		TEST(a_record_is_checked),
+		cmocka_unit_test(covering),
 		TEST(an_older_registry_learns_of_them),
 	};
 

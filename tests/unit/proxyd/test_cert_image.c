@@ -15,7 +15,6 @@
 #include "common/base/io.h"
 #include "proxyd/tls/cert_form.h"
 #include "proxyd/tls/cert_image.h"
-#include "proxyd/tls/cert_names.h"
 #include "proxyd/tls/cert_plan.h"
 
 /* Two elements that look like certificates: a leaf, an authority's. */
@@ -420,22 +419,6 @@ damage(void **state)
 	}
 }
 
-static void
-covering(void **state)
-{
-	(void)state;
-	assert_true(cert_names_cover("a.b *.c", "a.b", 3));
-	assert_true(cert_names_cover("a.b *.c", "x.c", 3));
-	assert_true(cert_names_cover("a.b *.c", "*.c", 3));
-	assert_false(cert_names_cover("a.b *.c", "c", 1));
-	assert_false(cert_names_cover("a.b *.c", ".c", 2));
-	assert_false(cert_names_cover("a.b *.c", "x.y.c", 5));
-	assert_false(cert_names_cover("a.b *.c", "*.b", 3));
-	/* A wildcard does not cover a wildcard below it. */
-	assert_false(cert_names_cover("*.c", "*.x.c", 5));
-	assert_false(cert_names_cover("", "a", 1));
-}
-
 int
 main(void)
 {
@@ -451,7 +434,6 @@ main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(broken_chains),
 		cmocka_unit_test(damage),
-		cmocka_unit_test(covering),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
