@@ -48,6 +48,7 @@ static const struct metric worker_metrics[] = {
 	{ "muster_worker_compress_out_bytes_total", "counter", "Their bytes behind.", "compress_out", 1 },
 	{ "muster_worker_compress_full_total", "counter", "Answers not compressed for want of memory.", "compress_full", 1 },
 	{ "muster_worker_compress_held_bytes", "gauge", "Memory that compressors hold.", "compress_held", 1 },
+	{ "muster_worker_uncounted_total", "counter", "Requests whose client the table had no room for.", "uncounted", 1 },
 	{ "muster_worker_cpu_seconds_total", "counter", "CPU time.", "cpu_s", 1 },
 	{ "muster_worker_resident_bytes", "gauge", "Resident memory.", "rss_kb", 1024 },
 };

@@ -234,7 +234,7 @@ worker_row(const struct report *r, const struct sb_worker *w)
 	pid_t pid = atomic_load(&w->pid);
 	json_t *row =
 	    json_pack("{s:i s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I "
-		      "s:I}",
+		      "s:I s:I}",
 		"pid", (int)pid, "state", states[atomic_load(&w->state) & 3],
 		"since_ms",
 		(json_int_t)(r->now_ms - atomic_load(&w->started_ms)),
@@ -247,7 +247,8 @@ worker_row(const struct report *r, const struct sb_worker *w)
 		(json_int_t)atomic_load(&w->accepted), "requests",
 		(json_int_t)atomic_load(&w->requests), "log_dropped",
 		(json_int_t)atomic_load(&w->log_dropped), "refused",
-		(json_int_t)atomic_load(&w->refused), "revision",
+		(json_int_t)atomic_load(&w->refused), "uncounted",
+		(json_int_t)atomic_load(&w->uncounted), "revision",
 		(json_int_t)atomic_load(&w->revision));
 
 	if (row != NULL) {

@@ -97,7 +97,7 @@ client_hold(const struct scoreboard *sb, uint32_t slot, uint64_t key,
 		*row = r;
 		return true;
 	}
-	sb_add(&sb->head->clients_missed, 1);
+	sb_add(&sb_worker(sb, slot)->uncounted, 1);
 	*row = CLIENT_NONE;
 	return true;
 }

@@ -81,7 +81,8 @@ struct sb_worker {
 	_Atomic uint64_t spool_full, spool_errors; /* times */
 	_Atomic uint64_t accepted, requests, retries;
 	_Atomic uint64_t log_dropped;
-	_Atomic uint64_t refused; /* connections: a client had too many */
+	_Atomic uint64_t refused;   /* connections: a client had too many */
+	_Atomic uint64_t uncounted; /* clients for whom clients.h had no row */
 	_Atomic uint32_t client_changed;      /* row plus one: clients.c */
 	_Atomic uint64_t bytes_in, bytes_out; /* from, to clients */
 	/* Answers compressed, their bytes before and after, and those that
@@ -103,8 +104,7 @@ struct sb_head {
 	uint32_t target_size, account_size, worker_size; /* strides */
 	uint32_t limits_size;
 	uint64_t size;
-	uint8_t client_secret[16];	 /* of the keys in clients.h */
-	_Atomic uint64_t clients_missed; /* that were not counted there */
+	uint8_t client_secret[16]; /* of the keys in clients.h */
 };
 
 struct scoreboard {

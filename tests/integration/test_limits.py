@@ -11,6 +11,7 @@ import pytest
 
 import muster
 import proxy as px
+from live_proxy import LiveProxy
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CLOSE = b"Connection: close\r\n"
@@ -44,6 +45,14 @@ def site(whole):
     return Site(whole, f"s{whole.n_sites}")
 
 
+def await_registry(ctl, status):
+    """Until every worker has the registry's revision."""
+    last = ctl("registry", "log", "--json", "-n", "1").stdout
+    revision = json.loads(last.splitlines()[-1])["revision"]
+    muster.wait_for(lambda: status()["revision"] >= revision,
+                    what=f"revision {revision}")
+
+
 class Site:
     def __init__(self, proxy, name):
         self.proxy, self.name = proxy, name
@@ -56,11 +65,7 @@ class Site:
         self.wait()
 
     def wait(self):
-        """Until every worker has the registry's revision."""
-        done = self.proxy.ctl("registry", "log", "--json", "-n", "1").stdout
-        revision = json.loads(done.splitlines()[-1])["revision"]
-        muster.wait_for(lambda: ask(self.proxy, "status")["revision"]
-                        >= revision, what=f"revision {revision}")
+        await_registry(self.proxy.ctl, lambda: ask(self.proxy, "status"))
 
     def shown(self):
         """The rows of site limit, by name."""
@@ -291,12 +296,15 @@ def test_a_crashed_worker_holds_nothing(site, held):
                     what="room again")
 
 
+UPGRADE = (b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+           b"Sec-WebSocket-Version: 13\r\n"
+           b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+
+
 def upgrade(site, client=None):
     """A WebSocket that the node agrees to."""
     s = site.proxy.connect()
-    s.sendall(site.get(client, b"Connection: Upgrade\r\n"
-                       b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                       b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"))
+    s.sendall(site.get(client, UPGRADE))
     head, rest = px.read_head(s)
     return s, head, rest
 
@@ -497,6 +505,31 @@ def test_a_whole_body_arrives(site):
     assert got == body
 
 
+def test_a_slowed_response_does_not_hold_its_node(site):
+    """The node gave it all; the proxy keeps the rest."""
+    size, gone = 600_000, threading.Event()
+
+    def script(sock, head, body):
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n"
+                     b"Connection: close\r\n\r\n" % size + bytes(size))
+        gone.set()
+        return False
+    site.proxy.origin.script = script
+    site.limit("--bandwidth", "100K/s,burst=16K")
+    with site.proxy.connect() as s:
+        s.sendall(site.get())
+        assert s.recv(1000)
+        assert gone.wait(muster.PATIENCE_S)
+
+        def let_go():
+            rows = ask(site.proxy, "nodes")["nodes"]
+            return all(r["active"] == 0 for r in rows)
+        muster.wait_for(let_go, what="the node to be free")
+        # The client still waits; the site counts it as in use.
+        site.limit("--connections", "100")
+        assert in_use(site) == 1
+
+
 # ---- changes ----
 
 def test_changes_hold_at_once(site):
@@ -559,6 +592,35 @@ def test_limits_come_and_go_under_load(site):
     muster.wait_for(lambda: site.ask("192.0.2.1")[0] == 200,
                     what="nothing held")
     assert in_use(site) == 0
+
+
+def test_an_upgrade_forgets_nothing(tmp_path):
+    p = LiveProxy(tmp_path, [px.RawOrigin])
+
+    def limits():
+        return p.ask(ask="limits", site="a")["limits"]
+    try:
+        p.ctl("site", "limit", "a", "--requests", "3/h", "--connections",
+              "10")
+        p.raw[0].script = agrees()
+        await_registry(p.ctl, p.status)
+        s = p.connect()
+        s.sendall(get(more=UPGRADE))
+        head, _ = px.read_head(s)
+        assert head.startswith(b"HTTP/1.1 101")
+        assert [p.get()[0] for _ in range(4)] == [200, 200, 429, 429]
+        muster.run(muster.program("proxyd"), "--state", p.state, "upgrade")
+        # The burst was used up before; the old worker's tunnel counts.
+        assert p.get()[0] == 429
+        assert limits()["hits"]["requests"] == 3
+        assert limits()["connections"] == 1
+        s.close()
+        muster.wait_for(lambda: limits()["connections"] == 0,
+                        what="none in use")
+        p.adopt()
+    finally:
+        wrong = p.close()
+    assert not wrong
 
 
 # ---- all sites together ----
