@@ -70,7 +70,7 @@ wrong_values_are_told_the_rule(void **state)
 		{ "proxy.http.listen", "", "a list of 1..64 items" },
 		{ "proxy.http.listen", "0.0.0.0", "has no port" },
 		{ "proxy.http.listen", "web:80", "not an IP address" },
-		{ "proxy.http.listen", "unix:x", "port 'x'" },
+		{ "proxy.http.listen", "unix:x", "not unix: and an absolute" },
 		{ "proxy.trusted", "10.0.0.1/8", "behind its prefix" },
 		{ "proxy.http10_keepalive", "maybe", "is not on|off" },
 		{ "proxy.default_site", "Bad Host", "host name" },
