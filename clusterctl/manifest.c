@@ -65,18 +65,17 @@ manifest_add(struct manifest *m, const char *source, struct err *e)
 	char *root = xstrdup(source), *name = name_of(source);
 	char *const roots[] = { root, NULL };
 	FTSENT *visit;
-	int rv = 0;
-	FTS *walk;
+	FTS *walk = NULL;
+	int rv;
 
 	/* As cp: "dir/" is "dir". */
 	for (size_t n = strlen(root); n > 1 && root[n - 1] == '/'; n--)
 		root[n - 1] = '\0';
-	walk =
-	    fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
-	if (walk == NULL)
+	rv = check_name("its name", name, source, e);
+	if (rv == 0 &&
+	    (walk = fts_open(roots,
+		 FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL)) == NULL)
 		rv = err_errno(e, ERR_USAGE, "cannot read '%s'", source);
-	if (rv == 0)
-		rv = check_name("its name", name, source, e);
 	while (rv == 0 && (visit = fts_read(walk)) != NULL)
 		rv = add_visited(m, name, visit, strlen(root), e);
 	if (walk != NULL)
