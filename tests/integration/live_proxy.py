@@ -72,7 +72,7 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
         self.proc.terminate()
-        self.proc.wait(timeout=20)
+        self.proc.wait(timeout=muster.PATIENCE_S)
 
     def children(self):
         return [pid for pid, _, _ in muster.children(self.proc.pid)]

@@ -36,8 +36,10 @@ SANITIZER = re.compile(
 LOUD = re.compile(r"^\S+Z \S+\[\d+\] (warn|error): ", re.M)
 FAKETIME_LIB = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 
-# How long anything may take before a test says that it hangs.
-PATIENCE_S = 60 if ASAN else 30
+# How long anything may take before a test says that it hangs; and what must
+# not wait for a time-out of the product, on a machine that has more to do.
+PATIENCE_S = 120 if ASAN else 60
+SOON_S = 10
 
 
 def wait_for(condition, timeout=PATIENCE_S, what="the condition"):
@@ -301,7 +303,7 @@ class Daemon:
                 raise AssertionError(f"{self.argv} is not ready after "
                                      f"{timeout} s:\n{self.text}")
             if os.read(ready, 64) != b"ready\n":
-                self.proc.wait(timeout=10)
+                self.proc.wait(timeout=PATIENCE_S)
                 raise AssertionError(
                     f"{self.argv} did not start:\n{self.text}"
                     f"[exit status {self.proc.returncode}]")
@@ -322,7 +324,7 @@ class Daemon:
         return self.log.read_text(errors="replace") if self.log.exists() \
             else ""
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=PATIENCE_S):
         """Ends it in good order; its exit status must be 0."""
         if not self.running:
             return
@@ -538,7 +540,7 @@ def children(pid=None):
                        argv.replace(b"\0", b" ").decode(errors="replace"))
 
 
-def reap_orphans(grace_s=5):
+def reap_orphans(grace_s=PATIENCE_S):
     """Ends the children that are no daemon of a live cluster; returns those
     that were still alive after a moment's grace."""
     def alive():

@@ -80,7 +80,7 @@ def test_nothing_survives_a_killed_agent(cluster, agent, group):
     assert not gone(pid)
     agent.expect_log("ending what an earlier agent left")
     agent.start()
-    wait_for(lambda: gone(pid), 5)
+    wait_for(lambda: gone(pid))
 
 
 def test_a_daemon_survives_a_restart(cluster, agent, group):
@@ -101,4 +101,4 @@ def test_keep_survives_a_restart(cluster, agent, group):
     client.wait()
     assert not gone(pid)
     os.kill(pid, 9)
-    muster.wait_for(lambda: gone(pid), 5)
+    muster.wait_for(lambda: gone(pid))

@@ -140,7 +140,7 @@ def broken_off(cluster, place, end):
     p.stdin.flush()
     worker = wait_for(lambda: children_of(cluster["w1"].pid))
     end(p)
-    wait_for(lambda: all(gone(w) for w in worker), 5)
+    wait_for(lambda: all(gone(w) for w in worker))
     p.kill()
     p.communicate()
     assert (place / "f").read_bytes() == b"old"
@@ -184,5 +184,5 @@ def test_a_slow_pull_holds_up_nobody(shared_cluster, place):
     assert shared_cluster["w1"].rss_kb() < 40000
     p.kill()
     p.communicate()
-    wait_for(lambda: not children_of(shared_cluster["w1"].pid), 5)
+    wait_for(lambda: not children_of(shared_cluster["w1"].pid))
     assert records("") == []

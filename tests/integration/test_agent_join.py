@@ -165,7 +165,7 @@ def test_approval(cluster):
         [print_here] = re.findall(r"key (\S{19})", text)
         assert print_here in cluster.ctl("nodes", "--pending").stdout
         cluster.ctl("approve", "n1")
-        assert "joined as n1" in joiner.communicate(timeout=10)[0]
+        assert "joined as n1" in joiner.communicate(timeout=muster.PATIENCE_S)[0]
         assert joiner.returncode == 0
     finally:
         joiner.kill()
@@ -245,7 +245,7 @@ def test_status(cluster):
 
 def test_ctrl_c_stops_it(cluster):
     cluster.master.proc.send_signal(signal.SIGINT)
-    assert cluster.master.proc.wait(timeout=10) == 0
+    assert cluster.master.proc.wait(timeout=muster.PATIENCE_S) == 0
     assert "stopping (SIGINT)" in cluster.master.text
 
 

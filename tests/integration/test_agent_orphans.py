@@ -31,7 +31,7 @@ def begin(cluster, line, **request):
     return client, [int(p) for p in first_output(client).split()]
 
 
-def all_gone(pids, timeout=6):
+def all_gone(pids, timeout=muster.PATIENCE_S):
     muster.wait_for(lambda: all(gone(p) for p in pids), timeout,
                     f"the end of {pids}")
 
@@ -50,7 +50,7 @@ def test_a_timeout(shared_cluster, line):
                {"verb": "exec", "shell": line, "timeout_ms": 300})
     [(kind, how)] = answers(got)
     assert kind == "exit" and how["timeout"] is True
-    all_gone([int(p) for p in output(got).split()], 1)
+    all_gone([int(p) for p in output(got).split()])
 
 
 @family
@@ -58,7 +58,7 @@ def test_the_agent_stopped(cluster3, line):
     client, pids = begin(cluster3, line)
     cluster3["w1"].stop()
     assert all(gone(p) for p in pids)
-    out, _ = client.communicate(timeout=5)
+    out, _ = client.communicate(timeout=muster.PATIENCE_S)
     assert "is being stopped" in answers(records(out))[0][1]["text"]
 
 
@@ -121,7 +121,7 @@ def test_keep_outlives_its_client(shared_cluster):
     assert answer(shared_cluster, "w1", {"verb": "ping"})
     assert not gone(pids[0])
     open(f"{mark}.go", "w").close()
-    muster.wait_for(mark.exists, 5)
+    muster.wait_for(mark.exists)
     all_gone(pids)
 
 
@@ -149,6 +149,6 @@ def test_a_second_term_does_not_wait(cluster3):
     agent.proc.terminate()
     client.wait()
     agent.proc.terminate()
-    agent.proc.wait(timeout=1.5)
+    agent.proc.wait(timeout=4)  # the grace is longer
     assert agent.proc.returncode == 0
     all_gone(pids, 1)

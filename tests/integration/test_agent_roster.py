@@ -20,8 +20,8 @@ def test_a_change_reaches_everybody_soon(cluster3):
                      "storage")
     newest = answer(cluster3, "m1", {"verb": "sync"})["revision"]
     for name in WORKERS:
-        wait_for(lambda: revision(cluster3, name) >= newest, 10,
-                 f"revision {newest} on {name}")
+        wait_for(lambda: revision(cluster3, name) >= newest,
+                 what=f"revision {newest} on {name}")
         assert "b9" in cluster3[name].ctl("nodes").lines
 
 
@@ -80,7 +80,7 @@ def test_a_node_that_slept_catches_up(cluster3):
     cluster3.ctl("node", "add", "b1", "10.1.1.1", "--role", "storage")
     newest = answer(cluster3, "m1", {"verb": "sync"})["revision"]
     cluster3["w2"].start()
-    wait_for(lambda: revision(cluster3, "w2") >= newest, 5)
+    wait_for(lambda: revision(cluster3, "w2") >= newest)
 
 
 def test_a_copied_key_is_noticed(cluster):

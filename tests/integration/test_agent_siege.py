@@ -62,7 +62,7 @@ def test_ten_thousand_half_open(cluster3):
         for s in held:
             s.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    wait_for(lambda: agent.n_fds() < 40, 10)
+    wait_for(lambda: agent.n_fds() < 40)
     assert answer(cluster3, "w1", PING)
 
 
@@ -106,13 +106,13 @@ def test_a_byte_a_second(shared_cluster):
             continue
         except ConnectionError:
             break
-    assert 3 < time.monotonic() - began < 8
+    assert 3 < time.monotonic() - began < muster.PATIENCE_S / 2
 
 
 def test_silence_has_five_seconds(shared_cluster):
     began = time.monotonic()
-    assert closed_within(dial(shared_cluster, "w1"), 8)
-    assert 3 < time.monotonic() - began < 8
+    assert closed_within(dial(shared_cluster, "w1"), muster.PATIENCE_S)
+    assert 3 < time.monotonic() - began < muster.PATIENCE_S / 2
 
 
 def test_a_replay_does_nothing(shared_cluster):
@@ -123,7 +123,7 @@ def test_a_replay_does_nothing(shared_cluster):
         ip, port = trap.getsockname()
         client = start(shared_cluster, f"w1@{ip}:{port}", append)
         taken = relay(trap, dial(shared_cluster, "w1"))
-        client.communicate(timeout=10)
+        client.communicate(timeout=muster.PATIENCE_S)
     assert client.returncode == 0 and mark.read_text() == "once\n"
     for part in (taken, taken[:300]):
         s = dial(shared_cluster, "w1")

@@ -131,8 +131,8 @@ def test_certificates_renew_themselves(cluster3):
     later = muster.faketime("+61d")  # of 90
     for n in nodes:
         n.start(env=later)
-    wait_for(lambda: all(serials(n) > b for n, b in zip(nodes, before)), 20,
-             "new certificates")
+    wait_for(lambda: all(serials(n) > b for n, b in zip(nodes, before)),
+             what="new certificates")
     got = muster.run(*argv(cluster3, "w1", [PING], ["-a", "node"]),
                      env=later)
     assert '"reply"' in got.stdout

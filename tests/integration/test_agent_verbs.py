@@ -90,7 +90,7 @@ def test_a_revoked_operator_is_refused(cluster3, eve):
     assert word(cluster3, eve, "w1") == "ok"
     cluster3.ctl("operator", "revoke", "eve")
     for node in ("m1", "w1", "w2", "w3"):
-        muster.wait_for(lambda: word(cluster3, eve, node) == "revoked", 5,
+        muster.wait_for(lambda: word(cluster3, eve, node) == "revoked",
                         what=f"{node} to hear of it")
 
 
@@ -99,9 +99,9 @@ def test_revoking_ends_what_runs(cluster3, eve):
     process = start(cluster3, "w1", run, state=eve)
     pid = int(first_output(process))
     cluster3.ctl("operator", "revoke", "eve")
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=muster.PATIENCE_S)
     assert answers(records(out))[0][1]["word"] == "revoked"
-    muster.wait_for(lambda: gone(pid), 5)
+    muster.wait_for(lambda: gone(pid))
 
 
 def test_a_removed_node_is_refused(cluster3):
@@ -115,7 +115,7 @@ def test_a_removed_node_is_refused(cluster3):
     def refused():
         [*_, last] = call(cluster3, "m1", ask, **as_w2)
         return last["json"] and last["json"]["word"] == "revoked"
-    muster.wait_for(refused, 5)
+    muster.wait_for(refused)
 
 
 def test_a_removed_node_ends_and_refuses_orders(cluster, tmp_path):
@@ -162,6 +162,6 @@ def test_expiry_ends_what_runs(shared_cluster):
     process = start(shared_cluster, "w1", run,
                     options=["-m", "operator,exec,-57"])
     pid = int(first_output(process))
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=muster.PATIENCE_S)
     assert answers(records(out))[0][1]["word"] == "expired"
-    muster.wait_for(lambda: gone(pid), 5)
+    muster.wait_for(lambda: gone(pid))

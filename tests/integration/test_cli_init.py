@@ -189,7 +189,7 @@ def test_two_at_once(place):
     tries = [subprocess.Popen(argv, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True,
                               env=muster.clean_env()) for _ in range(4)]
-    ends = [(p.communicate(timeout=30)[1], p.returncode) for p in tries]
+    ends = [(p.communicate(timeout=muster.PATIENCE_S)[1], p.returncode) for p in tries]
     assert sorted(status for _, status in ends).count(0) == 1, ends
     for text, status in ends:
         assert status in (0, 2, 8)

@@ -168,7 +168,7 @@ def test_approval(cluster):
     r = cluster.ctl("approve", "w2", status=3)
     assert "w2" in r.stderr
     cluster.ctl("approve", "w1")
-    out, _ = p.communicate(timeout=30)
+    out, _ = p.communicate(timeout=muster.PATIENCE_S)
     assert p.returncode == 0, out
     assert pending[0]["fingerprint"] in out
     assert names(cluster, "-r", "storage") == ["w1"]
@@ -185,7 +185,7 @@ def test_rejection(cluster):
         stderr=muster.subprocess.STDOUT, text=True, env=muster.clean_env())
     muster.wait_for(lambda: cluster.ctl("nodes", "--pending").stdout)
     cluster.ctl("reject", "w1")
-    out, _ = p.communicate(timeout=30)
+    out, _ = p.communicate(timeout=muster.PATIENCE_S)
     assert p.returncode != 0, out
     assert names(cluster) == ["m1"]
 

@@ -231,4 +231,4 @@ def test_the_token_does_not_stay_in_the_process_list(cluster):
         assert b"muster1" not in seen()
     finally:
         os.kill(cluster.master.pid, muster.signal.SIGCONT)
-        p.communicate(timeout=30)
+        p.communicate(timeout=muster.PATIENCE_S)

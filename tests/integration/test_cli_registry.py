@@ -283,7 +283,7 @@ def test_a_reader_that_goes_away(master):
                          env=muster.clean_env())
     p.stdout.readline()
     p.stdout.close()
-    assert p.wait(timeout=30) in (0, -13, 141)
+    assert p.wait(timeout=muster.PATIENCE_S) in (0, -13, 141)
     assert p.stderr.read() == b""
     p.stderr.close()
 

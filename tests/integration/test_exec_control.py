@@ -91,7 +91,7 @@ def test_stdin_lines_arrive_at_once(shared_cluster):
     p.stdin.write(b"password\n")
     p.stdin.flush()
     assert p.stdout.readline() == b"password\n"
-    out, _ = p.communicate(b"the rest\n", timeout=30)
+    out, _ = p.communicate(b"the rest\n", timeout=60)
     assert out == b"the rest\n" and p.returncode == 0
 
 
@@ -99,7 +99,7 @@ def test_open_stdin_does_not_hold(shared_cluster):
     """A pipe that never ends does not outlive the command."""
     p = shared_cluster.ctl_start("exec", *WORKERS, "true",
                                  stdin=subprocess.PIPE)
-    assert p.wait(timeout=30) == 0
+    assert p.wait(timeout=60) == 0
     p.communicate()
 
 
@@ -112,7 +112,7 @@ def test_ctrl_c_once_shows_twice_ends(shared_cluster, tag):
     assert line.startswith("clusterctl: still running: w[1-3] (3)")
     assert len(sleepers(tag)) == 3 and p.poll() is None
     p.send_signal(signal.SIGINT)
-    _, err = p.communicate(timeout=30)
+    _, err = p.communicate(timeout=60)
     assert p.returncode == 130
     assert b"w[1-3] (3): interrupted" in err
     gone(tag)
@@ -123,7 +123,7 @@ def test_term_is_followed_by_kill(shared_cluster, tag):
     p = start(shared_cluster, tag,
               "trap '' TERM; sleep {0} & sleep {0}; sleep {0}", n=6)
     p.send_signal(signal.SIGTERM)
-    assert p.wait(timeout=30) == 130
+    assert p.wait(timeout=60) == 130
     p.communicate()
     gone(tag)
 
@@ -133,7 +133,7 @@ def test_ctrl_c_skips_who_has_not_begun(shared_cluster, tag):
     p.send_signal(signal.SIGINT)
     assert b"not started: 2" in p.stderr.readline()
     p.send_signal(signal.SIGINT)
-    _, err = p.communicate(timeout=30)
+    _, err = p.communicate(timeout=60)
     assert p.returncode == 130
     assert b"w1: interrupted" in err and b"w[2-3] (2): not started" in err
     gone(tag)
@@ -160,7 +160,7 @@ def test_stuck_input_does_not_hold_ctrl_c(shared_cluster, tag):
               command="trap 'echo got TERM; exit' TERM; sleep {} & wait")
     feed.stdout.close()
     p.send_signal(signal.SIGTERM)
-    out, _ = p.communicate(timeout=30)
+    out, _ = p.communicate(timeout=60)
     assert p.returncode == 130
     assert sorted(out.splitlines()) == [
         b"w1: got TERM", b"w2: got TERM", b"w3: got TERM"]

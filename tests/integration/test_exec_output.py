@@ -136,7 +136,7 @@ def test_reader_that_goes_away(shared_cluster):
     assert p.stdout.readline().endswith(b": y\n")
     p.stdout.close()
     err = p.stderr.read()
-    assert p.wait(timeout=30) == -13 and err == b""
+    assert p.wait(timeout=60) == -13 and err == b""
 
 
 def test_terminal_is_protected(shared_cluster):
@@ -166,7 +166,7 @@ def test_full_disk(shared_cluster):
     """Output that cannot be written is a failure of this machine."""
     with open("/dev/full", "w") as full:
         p = shared_cluster.ctl_start("exec", "w1", "seq 100000", stdout=full)
-        err = p.communicate(timeout=30)[1].decode()
+        err = p.communicate(timeout=60)[1].decode()
     assert p.returncode == 8 and "No space left" in err
 
 

@@ -151,7 +151,7 @@ def test_lost_is_not_unreachable(cluster3):
     children = f"/proc/{cluster3['w2'].pid}/task/{cluster3['w2'].pid}/children"
     wait_for(lambda: open(children).read().strip(), what="the command on w2")
     cluster3["w2"].kill()
-    out, err = p.communicate(timeout=30)
+    out, err = p.communicate(timeout=60)
     assert p.returncode == 4
     by_node = {o["node"]: o for o in map(json.loads, out.splitlines())}
     assert by_node["w2"]["class"] == "lost"
@@ -274,7 +274,7 @@ def test_denied(cluster3, tmp_path):
     for _ in range(3):
         assert p.stdout.readline().endswith(b": up\n")
     cluster3.ctl("operator", "revoke", "bob")
-    _, err = p.communicate(timeout=30)
+    _, err = p.communicate(timeout=60)
     assert p.returncode == 7
     assert (b"w[1-3] (3): delivered, then ended: denied: the certificate of "
             b"bob is revoked") in err

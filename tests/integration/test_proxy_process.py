@@ -402,7 +402,7 @@ def test_sigterm_drains(new_proxy):
         go.append(True)
         data = s.makefile("rb").read()
         assert data.startswith(b"HTTP/1.1 200") and data.endswith(b"ok")
-    assert p.daemon.proc.wait(timeout=20) == 0
+    assert p.daemon.proc.wait(timeout=muster.PATIENCE_S) == 0
     assert not (p.state / "run" / "proxyd.sock").exists()
 
 
@@ -414,7 +414,7 @@ def test_the_drain_has_an_end(new_proxy):
         s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         wait_for(lambda: p.nodes()["n1"]["active"] == 1)
         p.daemon.proc.terminate()
-        assert p.daemon.proc.wait(timeout=20) == 0
+        assert p.daemon.proc.wait(timeout=muster.PATIENCE_S) == 0
 
 
 def test_a_second_sigterm_ends_it_at_once(new_proxy):
@@ -427,7 +427,7 @@ def test_a_second_sigterm_ends_it_at_once(new_proxy):
         p.daemon.proc.terminate()
         wait_for(lambda: "draining" in p.log)
         p.daemon.proc.terminate()
-        assert p.daemon.proc.wait(timeout=10) == 0
+        assert p.daemon.proc.wait(timeout=muster.PATIENCE_S) == 0
 
 
 def test_workers_outlive_a_killed_master_for_what_is_under_way(new_proxy):

@@ -122,7 +122,7 @@ def test_drain_and_maintenance_act_at_once(make_proxy):
         start = time.monotonic()
         muster.wait_for(lambda: {ask(proxy)[1] for _ in range(6)} == {b"1"},
                         what=f"{off}")
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < muster.SOON_S
         proxy.ctl("node", *on, "n1")
         muster.wait_for(lambda: len({ask(proxy)[1] for _ in range(6)}) == 2,
                         what="both again")
@@ -353,7 +353,7 @@ def test_slow_heads_do_not_disturb_others(make_proxy):
             slow.append(s)
         start = time.monotonic()
         assert all(ask(proxy)[0] == 200 for _ in range(50))
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < muster.PATIENCE_S / 2
         for s in slow[::100]:
             s.sendall(b"1\r\n" + CLOSE + b"\r\n")
             assert px.statuses(px.read_all(s)[0]) == [200]
@@ -452,7 +452,7 @@ def test_a_disabled_site_gets_its_page_at_once(make_proxy, tmp_path):
         return px.statuses(got) == [503] and b"Pay first" in got
     start = time.monotonic()
     muster.wait_for(disabled, what="the page")
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < muster.SOON_S
     assert ask(proxy)[0] == 200
     proxy.ctl("site", "enable", "b")
     muster.wait_for(lambda: ask(proxy, host=b"b")[0] == 200, what="the site")

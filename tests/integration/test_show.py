@@ -15,7 +15,7 @@ def test_ping(cluster3):
     cluster3["w2"].stop()
     r = cluster3.ctl("--json", "ping", "w[1-2]", status=4)
     got = {o["node"]: o for o in r.json_lines}
-    assert got["w1"]["class"] == "ok" and got["w1"]["ms"] < 5000
+    assert got["w1"]["class"] == "ok" and got["w1"]["ms"] < 60000
     assert got["w2"]["class"] == "unreachable" and got["w2"]["ms"] is None
     assert "Connection refused" in got["w2"]["error"]
     cluster3.ctl("ping", "w9", status=3)
@@ -34,7 +34,7 @@ def test_show_nodes(cluster3):
     assert rows["w3"]["agent"] == "down"
     assert "Connection refused" in rows["w3"]["why"]
     assert rows["w2"]["version"] and rows["w2"]["why"] is None
-    assert abs(rows["w2"]["skew_ms"]) < 2000
+    assert abs(rows["w2"]["skew_ms"]) < 20000
     assert 80 <= rows["w2"]["cert_days"] <= 90
     # A pipe has no titles and a cell a tab; a terminal has a table.
     assert all(len(line.split("\t")) == 11
@@ -81,7 +81,7 @@ def test_show_nodes_tells_who_waits(cluster):
         assert row["node"] == "w9" and row["agent"] is None
         assert "clusterctl approve" in row["why"]
         cluster.ctl("approve", "w9")
-        assert p.wait(timeout=30) == 0
+        assert p.wait(timeout=60) == 0
     finally:
         p.kill()
         p.stdout.close()
@@ -143,5 +143,5 @@ def test_operator_certificate_renews_itself(cluster):
     cluster.master.expect_log(".*")
     cluster.master.start(env=late)
     cluster.ctl("exec", "m1", "true", env=late)
-    wait_for(lambda: cert.read_bytes() != before, 5, "a new certificate")
+    wait_for(lambda: cert.read_bytes() != before, what="a new certificate")
     cluster.ctl("exec", "m1", "true", env=late)

@@ -104,7 +104,7 @@ def test_only_plain_files(site):
                  "dir.txt"):
         start = time.monotonic()
         assert site.through("/" + name).by == NODE, name
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < muster.SOON_S
     assert site.through("/x.css").by == OURS
 
 
@@ -301,9 +301,8 @@ def test_a_slow_reader_gets_it_all(site):
 
 def test_changes_are_seen_within_a_second(site):
     def within_a_second(condition):
-        start = time.monotonic()
-        muster.wait_for(condition, timeout=5)
-        assert time.monotonic() - start < (3 if muster.ASAN else 1.2)
+        """On a machine that has nothing else to do."""
+        muster.wait_for(condition, muster.SOON_S, "the change")
     assert site.through("/x.css").content == b"body { }\n"
     site.write("x.css", "other\n")
     within_a_second(lambda: site.through("/x.css").content == b"other\n")
@@ -512,7 +511,7 @@ def test_cold_files_stall_nobody_else(slow_site):
     assert got == [data] * 3
     assert took > 1, "the disk was not slow: nothing is shown"
     assert watcher.n > 20 and not watcher.wrong
-    assert watcher.longest < 0.5
+    assert watcher.longest < took / 2
 
 
 def test_a_disk_that_hangs_sends_to_the_node(slow_site):
@@ -521,7 +520,7 @@ def test_a_disk_that_hangs_sends_to_the_node(slow_site):
     watcher.start()
     start = time.monotonic()
     assert slow_site.through("/stuck.css").by == NODE
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < muster.SOON_S
     watcher.over.set()
     watcher.join()
-    assert not watcher.wrong and watcher.longest < 0.5
+    assert not watcher.wrong and watcher.longest < muster.SOON_S

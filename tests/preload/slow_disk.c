@@ -16,7 +16,7 @@
 
 #define SLOW_SIZE 3000001
 #define READ_MS	  50
-#define STUCK_MS  4000
+#define STUCK_MS  30000
 
 static bool
 is_slow(int fd)
