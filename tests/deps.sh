@@ -11,8 +11,8 @@ set -eu
 build="gcc make libc6-dev libevent-dev libsodium-dev libjansson-dev
     libsqlite3-dev libssl-dev zlib1g-dev libbrotli-dev"
 test="$build libcmocka-dev python3 python3-pytest openssl mandoc faketime
-    nginx haproxy apache2-bin media-types curl wrk siege chromium
-    python3-brotli"
+    nginx libnginx-mod-stream haproxy apache2-bin media-types curl wrk siege
+    chromium python3-brotli"
 lint="$build libcmocka-dev clang libclang-rt-14-dev clang-tidy clang-format
     cppcheck universal-ctags mandoc"
 bench="$build clustershell pdsh openssh-client openssh-server nginx haproxy

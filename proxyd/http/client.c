@@ -9,6 +9,7 @@
 #include "proxyd/http/exchange.h"
 #include "proxyd/http/handshake.h"
 #include "proxyd/http/limit.h"
+#include "proxyd/http/node_conn.h"
 #include "proxyd/http/proxied.h"
 #include "proxyd/http/tunnel.h"
 
@@ -91,6 +92,8 @@ client_close(struct client *c)
 	buf_give(&e->bufs, &c->in);
 	free(c->proxied);
 	c->proxied = NULL;
+	if (c->kept != NULL)
+		node_conn_drop(c->kept);
 	sock_close(&c->s);
 	e->clients[c->index] = e->clients[--e->n_clients];
 	e->clients[c->index]->index = c->index;

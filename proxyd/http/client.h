@@ -15,6 +15,7 @@
 
 struct engine;
 struct exchange;
+struct node_conn;
 struct handshake;
 struct proxied;
 struct tunnel;
@@ -39,6 +40,7 @@ struct client {
 		struct handshake *handshake; /* while CLIENT_HANDSHAKE */
 	};
 	struct proxied *proxied; /* or NULL */
+	struct node_conn *kept;	 /* an idle one that is its alone; or NULL */
 	struct buf *in;		 /* what was read; NULL: nothing */
 	int64_t since_ms;	 /* of this state; of a head's first byte */
 	uint32_t index;		 /* in engine.clients */

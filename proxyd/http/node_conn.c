@@ -12,6 +12,8 @@
 
 static struct node_conn *take_idle(struct engine *, const struct snap_node *,
     bool careful);
+static struct node_conn *take_kept(struct client *, const struct snap_node *,
+    uint64_t key, bool careful);
 static struct node_conn *connect_new(struct engine *, const struct snapshot *,
     const struct snap_node *);
 static void node_ready(int fd, short what, void *);
@@ -19,25 +21,42 @@ static bool alive(struct node_conn *);
 
 struct node_conn *
 node_conn_get(struct engine *e, const struct snapshot *snap,
-    const struct snap_node *node, struct client *c, bool fresh, bool careful)
+    const struct snap_node *node, struct client *c, uint64_t key, bool fresh,
+    bool careful)
 {
 	struct node_conn *n = NULL;
 
 	if (!fresh)
-		n = take_idle(e, node, careful);
+		n = key == 0 ? take_idle(e, node, careful) :
+			       take_kept(c, node, key, careful);
 	if (n == NULL)
 		n = connect_new(e, snap, node);
-	if (n != NULL)
+	if (n != NULL) {
 		n->client = c;
+		n->key = key;
+	}
 	return n;
 }
 
 static void
 leave_pool(struct node_conn *n)
 {
-	LIST_REMOVE(n, in_pool);
+	if (n->owner != NULL)
+		n->owner->kept = NULL;
+	else
+		LIST_REMOVE(n, in_pool);
+	n->owner = NULL;
 	n->e->n_idle--;
 	TAILQ_REMOVE(&n->e->idle_nodes, n, in_idle);
+}
+
+static struct node_conn *
+take(struct node_conn *n)
+{
+	leave_pool(n);
+	n->state = NODE_BUSY;
+	n->reused = true;
+	return n;
 }
 
 static struct node_conn *
@@ -48,15 +67,26 @@ take_idle(struct engine *e, const struct snap_node *node, bool careful)
 
 	while ((n = LIST_FIRST(pool)) != NULL) {
 		/* The node may have moved since. */
-		if (n->way != node->way || (careful && !alive(n))) {
-			node_conn_drop(n);
-			continue;
-		}
-		leave_pool(n);
-		n->state = NODE_BUSY;
-		n->reused = true;
-		return n;
+		if (n->way == node->way && (!careful || alive(n)))
+			return take(n);
+		node_conn_drop(n);
 	}
+	return NULL;
+}
+
+/* One that is for somebody else, or led elsewhere, is of no more use. */
+static struct node_conn *
+take_kept(struct client *c, const struct snap_node *node, uint64_t key,
+    bool careful)
+{
+	struct node_conn *n = c->kept;
+
+	if (n == NULL)
+		return NULL;
+	if (n->key == key && n->way == node->way && n->target == node->target &&
+	    (!careful || alive(n)))
+		return take(n);
+	node_conn_drop(n);
 	return NULL;
 }
 
@@ -136,6 +166,15 @@ node_conn_connected(struct node_conn *n)
 	return 1;
 }
 
+static void
+keep(struct node_conn *n, struct client *c)
+{
+	if (c->kept != NULL)
+		node_conn_drop(c->kept);
+	c->kept = n;
+	n->owner = c;
+}
+
 void
 node_conn_put(struct node_conn *n)
 {
@@ -153,10 +192,13 @@ node_conn_put(struct node_conn *n)
 	if (e->n_idle >= max)
 		node_conn_drop(TAILQ_FIRST(&e->idle_nodes));
 	buf_give(&e->bufs, &n->in);
+	if (n->key != 0)
+		keep(n, n->client);
+	else
+		LIST_INSERT_HEAD(&e->pools[n->target], n, in_pool);
 	n->client = NULL;
 	n->state = NODE_IDLE;
 	n->since_ms = e->now_ms;
-	LIST_INSERT_HEAD(&e->pools[n->target], n, in_pool);
 	e->n_idle++;
 	TAILQ_INSERT_TAIL(&e->idle_nodes, n, in_idle);
 }

@@ -10,6 +10,7 @@
 #include "proxyd/http/cookie.h"
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/http/exchange.h"
+#include "proxyd/http/introduce.h"
 #include "proxyd/http/node_conn.h"
 
 static bool hold_site(struct exchange *);
@@ -269,7 +270,7 @@ connect_node(struct exchange *x, uint32_t index)
 	x->holds_node = true;
 	x->attempts++;
 	x->node = node_conn_get(x->e, x->snap, x->snap_node, x->client,
-	    x->fresh, careful);
+	    introduce_key(x), x->fresh, careful);
 	x->sent_us = x->e->now_us;
 	if (x->node == NULL && is_ours(errno)) {
 		/* Somebody else's will be free, and serve this one, too. */
@@ -319,7 +320,9 @@ send_request(struct exchange *x)
 		.id_len = x->id_len,
 		.trusted = x->trusted,
 	};
-	size_t size = forward_request(e->scratch, sizeof(e->scratch), &fr);
+	size_t first = introduce_write(x, e->scratch, sizeof(e->scratch));
+	size_t size = forward_request(e->scratch + first,
+	    sizeof(e->scratch) - first, &fr);
 
 	assert(size > 0); /* FORWARD_MAX is more than any accepted head */
 	sb_add(&x->target->total, 1);
@@ -333,7 +336,7 @@ send_request(struct exchange *x)
 	if (x->site->max_body > 0)
 		x->up.limit = x->site->max_body;
 	x->up.splice = x->snap->head->settings.splice != 0;
-	flow_head(&x->up, e->scratch, size, sizeof(e->scratch));
+	flow_head(&x->up, e->scratch, first + size, sizeof(e->scratch));
 	exchange_move(x, X_REQUEST);
 	if (feed_body(x))
 		exchange_run_up(x);

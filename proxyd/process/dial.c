@@ -46,6 +46,23 @@ dial_node(const struct snapshot *s, const struct snap_node *n)
 	return start(fd, (struct sockaddr *)&sun, sizeof(sun));
 }
 
+static void
+end_of(int fd, int (*ask)(int, struct sockaddr *, socklen_t *), struct addr *a)
+{
+	struct addr got = { .len = sizeof(got.u) };
+
+	a->len = 0;
+	if (ask(fd, &got.u.sa, &got.len) == 0)
+		addr_from_sockaddr(&got.u.sa, got.len, a);
+}
+
+void
+dial_ends(int fd, struct addr *ours, struct addr *theirs)
+{
+	end_of(fd, getsockname, ours);
+	end_of(fd, getpeername, theirs);
+}
+
 void
 dialer_init(struct dialer *d, const char *account)
 {

@@ -17,6 +17,9 @@
  */
 int dial_node(const struct snapshot *, const struct snap_node *);
 
+/* Both ends of a connection, with len 0 where they are no IP addresses. */
+void dial_ends(int fd, struct addr *ours, struct addr *theirs);
+
 /* An account that may connect to less than we may. */
 struct dialer {
 	uid_t uid; /* 0: we dial as ourselves */

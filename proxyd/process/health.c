@@ -21,9 +21,9 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/log.h"
+#include "proxyd/http/proxy_header.h"
+#include "proxyd/process/check.h"
 #include "proxyd/process/dial.h"
-
-#define STATUS_LINE_MIN 12 /* "HTTP/1.1 200" */
 
 enum probe_state { PROBE_RESTING, PROBE_CONNECTING, PROBE_READING };
 
@@ -38,8 +38,8 @@ struct probe {
 	struct event *ev;    /* the socket's */
 	struct event *timer; /* of the next check, or of this one's end */
 	struct health_count count;
-	char head[STATUS_LINE_MIN];
-	size_t head_len;
+	char answer[CHECK_ANSWER_MAX];
+	size_t answer_len;
 	LIST_ENTRY(probe) link;
 };
 
@@ -147,24 +147,6 @@ health_decide(struct health_count *c, bool good, uint32_t rise, uint32_t fall)
 	return true;
 }
 
-int
-health_status(const char *b, size_t n)
-{
-	int status = 0;
-
-	if (n < STATUS_LINE_MIN)
-		return memcmp(b, "HTTP/1.", n < 7 ? n : 7) == 0 ? 0 : -1;
-	if (memcmp(b, "HTTP/1.", 7) != 0 || (b[7] != '0' && b[7] != '1') ||
-	    b[8] != ' ')
-		return -1;
-	for (int i = 9; i < STATUS_LINE_MIN; i++) {
-		if (b[i] < '0' || b[i] > '9')
-			return -1;
-		status = status * 10 + (b[i] - '0');
-	}
-	return status >= 100 && status < 600 ? status : -1;
-}
-
 /* A role without checks, and a node in maintenance, are not probed; then no
  * old verdict must stay. */
 static void
@@ -266,7 +248,7 @@ probe_start(struct probe *p)
 	struct timeval limit = { .tv_sec = p->role->check_limit_ms / 1000,
 		.tv_usec = p->role->check_limit_ms % 1000 * 1000 };
 
-	p->head_len = 0;
+	p->answer_len = 0;
 	p->fd = dial_node_as(&p->health->dialer, p->health->snapshot, p->node);
 	if (p->fd == -1) {
 		not_dialled(p, errno);
@@ -282,28 +264,26 @@ probe_start(struct probe *p)
 	evtimer_add(p->timer, &limit);
 }
 
-/* WHY_NONE: go on waiting. */
+/* Says what is to be said.  WHY_NONE: go on waiting. */
 static enum why
 ask(struct probe *p)
 {
-	const struct snapshot *s = p->health->snapshot;
-	char request[1024];
-	int error = 0, n;
+	struct proxy_header ends = { .secure = false };
+	char hello[CHECK_HELLO_MAX];
+	int error = 0;
 	socklen_t len = sizeof(error);
+	size_t size;
 
 	if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1 ||
 	    error != 0)
 		return WHY_CHECK_CONNECT;
-	if (p->role->check == SNAP_CHECK_TCP)
-		return WHY_CHECK_OK;
-	n = snprintf(request, sizeof(request),
-	    "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: muster-health\r\n"
-	    "Connection: close\r\n\r\n",
-	    snapshot_text(s, p->role->check_path),
-	    snapshot_text(s, p->node->name));
-	if (n < 0 || (size_t)n >= sizeof(request) ||
-	    send(p->fd, request, (size_t)n, MSG_NOSIGNAL) != n)
+	if (p->role->proxy != SNAP_PROXY_OFF)
+		dial_ends(p->fd, &ends.from, &ends.to);
+	size = check_hello(p->health->snapshot, p->role, p->node, &ends, hello);
+	if (size > 0 && send(p->fd, hello, size, MSG_NOSIGNAL) != (ssize_t)size)
 		return WHY_CHECK_CONNECT;
+	if (!check_awaits(p->role))
+		return WHY_CHECK_OK;
 	p->state = PROBE_READING;
 	event_free(p->ev);
 	p->ev = event_new(p->health->base, p->fd, EV_READ | EV_PERSIST,
@@ -316,25 +296,16 @@ ask(struct probe *p)
 static enum why
 take_answer(struct probe *p)
 {
-	ssize_t n = recv(p->fd, p->head + p->head_len,
-	    sizeof(p->head) - p->head_len, 0);
-	int status;
+	ssize_t n = recv(p->fd, p->answer + p->answer_len,
+	    sizeof(p->answer) - p->answer_len, 0);
 
 	if (n == -1)
 		return errno == EAGAIN || errno == EINTR ? WHY_NONE :
 							   WHY_CHECK_CONNECT;
 	if (n == 0)
 		return WHY_CHECK_GARBAGE;
-	p->head_len += (size_t)n;
-	status = health_status(p->head, p->head_len);
-	if (status == 0)
-		return WHY_NONE;
-	if (status == -1)
-		return WHY_CHECK_GARBAGE;
-	return (uint32_t)status >= p->role->check_low &&
-		(uint32_t)status <= p->role->check_high ?
-	    WHY_CHECK_OK :
-	    WHY_CHECK_STATUS;
+	p->answer_len += (size_t)n;
+	return check_answer(p->role, p->answer, p->answer_len);
 }
 
 static void

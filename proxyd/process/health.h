@@ -1,7 +1,7 @@
 /*
  * health.h: active checks, by the master: it connects to each node of a role
- * that asks for checks (and sends a GET), and writes what it found into the
- * scoreboard, where every worker's balancing sees it.
+ * that asks for checks, says what check.h says, and writes what it found into
+ * the scoreboard, where every worker's balancing sees it.
  */
 #ifndef MUSTER_HEALTH_H
 #define MUSTER_HEALTH_H
@@ -38,9 +38,5 @@ struct health_count {
 /* Counts a result; whether the state changed. */
 bool health_decide(struct health_count *, bool good, uint32_t rise,
     uint32_t fall);
-
-/* The status of a response that begins like this: 100-599; 0: more bytes are
- * needed; -1: not HTTP. */
-int health_status(const char *bytes, size_t n);
 
 #endif

@@ -140,6 +140,23 @@ tls_cipher(const struct tls_conn *t)
 	return SSL_get_cipher_name(t->ssl);
 }
 
+const char *
+tls_server_name(const struct tls_conn *t)
+{
+	return SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name);
+}
+
+size_t
+tls_alpn(const struct tls_conn *t, const char **name)
+{
+	const unsigned char *selected;
+	unsigned len;
+
+	SSL_get0_alpn_selected(t->ssl, &selected, &len);
+	*name = (const char *)selected;
+	return len;
+}
+
 /* --- data */
 
 void

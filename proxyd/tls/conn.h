@@ -35,6 +35,10 @@ enum tls_step tls_handshake(struct tls_conn *, enum tls_failure *why);
 bool tls_resumed(const struct tls_conn *);
 const char *tls_version(const struct tls_conn *); /* "TLSv1.3" */
 const char *tls_cipher(const struct tls_conn *);  /* "TLS_AES_..." */
+/* The host it asked for, or NULL; the protocol that was agreed on and its
+ * length, 0: none was. */
+const char *tls_server_name(const struct tls_conn *);
+size_t tls_alpn(const struct tls_conn *, const char **);
 
 /* --- for sock.c */
 

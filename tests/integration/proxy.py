@@ -96,6 +96,10 @@ class RawOrigin:
     def listen(self):
         return socket.create_server((self.address, self.port), backlog=512)
 
+    def greet(self, sock):
+        """What comes before the first request; returns what it read on."""
+        return b""
+
     def stop(self):
         """Refuses connections from now on, and cuts those there are."""
         if self.listener is not None:
@@ -131,7 +135,7 @@ class RawOrigin:
 
     def _serve(self, sock):
         try:
-            rest = b""
+            rest = self.greet(sock)
             while rest is not None:
                 head, rest = read_head(sock, rest)
                 if head is None:

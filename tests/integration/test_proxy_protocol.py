@@ -3,6 +3,7 @@ to know whose connection they have; cases J1 to J3."""
 
 import json
 import socket
+import threading
 
 import pytest
 
@@ -202,3 +203,173 @@ def metric(proxy, name):
         if line.startswith(name):
             return float(line.rsplit(" ", 1)[1])
     return 0.0
+
+
+# ---- headers that go out -----------------------------------------------------
+
+class Curious(px.RawOrigin):
+    """A node that wants a PROXY header on each connection.  heads: what came
+    on one connection, as [Header, head, head...]."""
+
+    def reset(self):
+        super().reset()
+        self.heads = []
+
+    def greet(self, sock):
+        data = b""
+        while not (got := ph.read(data)):
+            more = sock.recv(65536)
+            if not more:  # a check says nothing more
+                return None
+            data += more
+        header, rest = got
+        with self.lock:
+            self.heads.append(header)
+        return rest
+
+    @property
+    def named(self):
+        return [h.source and h.source[0] for h in self.heads]
+
+
+@pytest.fixture(scope="module", params=["v1", "v2"])
+def curious(request, tmp_path_factory):
+    p = px.Proxy(tmp_path_factory.mktemp("out"), origin=Curious,
+                 role=("--proxy-protocol", request.param),
+                 settings={"proxy.trusted": "127.0.0.1"})
+    p.version = int(request.param[1])
+    p.daemon.expect_log("no right PROXY header")
+    yield p
+    wrong = p.close()
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+@pytest.fixture
+def node(curious):
+    wait_for(lambda: metric(curious, "muster_worker_node_connections") == 0,
+             what="connections that are kept no longer")
+    curious.reset()
+    return curious
+
+
+def test_a_node_is_told_whose_connection_it_has(node):
+    with node.connect() as s:
+        port = s.getsockname()[1]
+        s.sendall(ONE)
+        assert px.statuses(px.read_all(s)[0]) == [200]
+    header, = node.origin.heads
+    assert header.version == node.version
+    assert header.source == (SENDER, port)
+    assert header.to == (node.address, node.PORT)
+    (head, _), = node.origin.requests
+    assert head.startswith(b"GET / HTTP/1.1\r\n")
+
+
+def test_a_connection_serves_its_client_again_and_nobody_else(node):
+    got, _ = node.talk(G % b"1" + b"\r\n" + G % b"2" + b"\r\n" + ONE)
+    assert px.statuses(got) == [200] * 3 and node.origin.connections == 1
+    for _ in range(5):
+        node.talk(ONE)
+    assert node.origin.connections == 6
+    sources = [h.source for h in node.origin.heads]
+    assert len(set(sources)) == 6  # each with its port
+
+
+def test_clients_behind_a_trusted_peer_are_named_one_by_one(node):
+    def asks(ip, last=b""):
+        return (G % ip + b"X-Forwarded-For: " + ip + b"\r\n" + last
+                + b"\r\n")
+    got, _ = node.talk(
+        asks(b"1.1.1.1") + asks(b"1.1.1.1") + asks(b"2001:db8::2")
+        + asks(b"1.1.1.1", b"Connection: close\r\n"))
+    assert px.statuses(got) == [200] * 4
+    assert node.origin.named == ["1.1.1.1", "2001:db8::2", "1.1.1.1"]
+    assert node.origin.heads[1].to == ("::", node.PORT)
+
+
+def test_a_body_goes_behind_it_and_may_be_large(node):
+    body = b"0123456789abcdef" * 65536
+    got, _ = node.talk(b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                       b"Content-Length: %d\r\n\r\n" % len(body), body)
+    assert px.statuses(got) == [200]
+    assert node.origin.requests[0][1] == body
+
+
+def test_a_node_that_closes_at_the_header(node):
+    """Each try is another connection with a header of its own."""
+    def cut(sock):
+        sock.recv(3)
+        px.reset(sock)
+        raise OSError
+    node.origin.greet = cut
+    try:
+        got, _ = node.talk(ONE)
+        assert px.statuses(got) == [502]
+    finally:
+        del node.origin.greet
+    node.reset()
+    assert px.statuses(node.talk(ONE)[0]) == [200]
+
+
+def test_a_kept_connection_that_the_node_closes(node):
+    with node.connect() as s:
+        s.sendall(G % b"1" + b"\r\n")
+        assert s.recv(4096).startswith(b"HTTP/1.1 200")
+        node.origin.drop()
+        wait_for(lambda: metric(node, "muster_worker_node_connections") == 0,
+                 what="the end of it")
+        s.sendall(ONE)
+        assert px.statuses(px.read_all(s)[0]) == [200]
+    assert len(node.origin.heads) == 2
+
+
+def test_kept_connections_end_with_their_clients(node):
+    clients = [node.connect() for _ in range(20)]
+    for s in clients:
+        s.sendall(G % b"1" + b"\r\n")
+        assert s.recv(4096).startswith(b"HTTP/1.1 200")
+    assert metric(node, "muster_worker_node_connections") == 20
+    for s in clients:
+        s.close()
+    wait_for(lambda: metric(node, "muster_worker_node_connections") == 0,
+             timeout=3, what="the node's connections to end")
+
+
+def test_checks_name_nobody(node):
+    node.daemon.expect_log("node n1 as worker_http is")
+    try:
+        for check in ("tcp", "http GET /alive"):
+            node.ctl("role", "set", "worker_http", "--health", check,
+                     "--interval", "100ms")
+            node.reset()
+            # We are nobody's client but our own.
+            wait_for(lambda: node.origin.heads, what="a check")
+            assert set(node.origin.named) == {
+                SENDER if node.version == 1 else None}
+        wait_for(lambda: any(h.startswith(b"GET /alive") for h, _ in
+                             list(node.origin.requests)), what="a request")
+    finally:
+        node.ctl("role", "set", "worker_http", "--health", "none")
+    assert {h.version for h in node.origin.heads} == {node.version}
+
+
+def test_from_one_balancer_through_us_to_a_node(node):
+    """What the header that came in says goes on in ours."""
+    node.ctl("set", "proxy.proxy_protocol", SENDER)
+    try:
+        sent = ph.v2("9.8.7.6", 4711, "5.6.7.8", 443, ph.ssl(1)
+                     + ph.tlv(ph.AUTHORITY, b"shop.example")) + ONE
+        wait_for(lambda: px.statuses(node.talk(sent)[0]) == [200],
+                 what="the setting")
+    finally:
+        node.ctl("set", "proxy.proxy_protocol", "none")
+    header = node.origin.heads[-1]
+    assert header.source == ("9.8.7.6", 4711)
+    assert header.to == ("5.6.7.8", 443)
+    if node.version == 2:
+        client, verify, inside = header.ssl
+        assert client == 1 and verify != bytes(4) and inside == {}
+        assert header.tlvs[ph.AUTHORITY] == b"shop.example"
+    wait_for(lambda: px.statuses(node.talk(ONE)[0]) == [200],
+             what="no headers again")

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/io.h"
+#include "proxyd/process/check.h"
 #include "proxyd/process/health.h"
 
 static void
@@ -71,7 +72,7 @@ only_http_is_an_answer(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < nitems(cases); i++)
-		assert_int_equal(health_status(cases[i].bytes,
+		assert_int_equal(check_status(cases[i].bytes,
 				     strlen(cases[i].bytes)),
 		    cases[i].status);
 }
