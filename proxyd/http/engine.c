@@ -184,6 +184,7 @@ engine_spool(struct engine *e, int fd, struct err *err)
 	if ((e->tools.spool = spool_new(fd)) == NULL)
 		return err_set(err, ERR_LOCAL, "out of memory for a spool");
 	spool_limit(e->tools.spool, e->snap->head->settings.spool_size);
+	spool_tidy(e->tools.spool, e->now_ms);
 	return 0;
 }
 

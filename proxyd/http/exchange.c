@@ -18,6 +18,8 @@
 
 #define TO(state) (1U << (state))
 
+static void count_collecting(struct exchange *, int by);
+static void sweep_body(struct exchange *);
 static void sweep_queued(struct exchange *);
 static void sweep_connect(struct exchange *);
 static void sweep_request(struct exchange *);
@@ -35,9 +37,13 @@ static const struct {
 	void (*sweep)(struct exchange *);
 } states[X_STATES] = {
 	[X_HEAD] = { "head",
-	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
-		TO(X_FILE) | TO(X_DONE),
+	    TO(X_BODY) | TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) |
+		TO(X_REPLY) | TO(X_FILE) | TO(X_DONE),
 	    run_nothing, run_nothing },
+	[X_BODY] = { "body",
+	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
+		TO(X_DONE),
+	    exchange_collect_run, sweep_body },
 	/* With no descriptor to be had it goes back to where it was. */
 	[X_QUEUED] = { "queued",
 	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
@@ -55,8 +61,8 @@ static const struct {
 	[X_RESPONSE] = { "response", TO(X_DONE), run_response, sweep_response },
 	[X_REPLY] = { "reply", TO(X_DONE), exchange_reply_run, sweep_reply },
 	[X_FILE] = { "file",
-	    TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) | TO(X_REPLY) |
-		TO(X_DONE),
+	    TO(X_BODY) | TO(X_QUEUED) | TO(X_CONNECT) | TO(X_REQUEST) |
+		TO(X_REPLY) | TO(X_DONE),
 	    static_run, static_sweep },
 	[X_DONE] = { "done", 0, run_nothing, run_nothing },
 };
@@ -94,8 +100,22 @@ void
 exchange_move(struct exchange *x, enum exchange_state to)
 {
 	assert(states[x->state].next & TO(to));
+	if (to == X_BODY)
+		count_collecting(x, 1);
+	else if (x->state == X_BODY)
+		count_collecting(x, -1);
 	x->state = (uint8_t)to;
 	x->state_ms = x->progress_ms = x->e->now_ms;
+}
+
+static void
+count_collecting(struct exchange *x, int by)
+{
+	struct engine *e = x->e;
+
+	e->n_collecting += (uint32_t)by;
+	atomic_store_explicit(&e->row->collecting, e->n_collecting,
+	    memory_order_relaxed);
 }
 
 const char *
@@ -249,6 +269,15 @@ look_at_lazy(struct sock *s)
 {
 	if (s->lazy > 0)
 		s->readable = true;
+}
+
+static void
+sweep_body(struct exchange *x)
+{
+	look_at_lazy(&x->client->s);
+	client_shrink(x->client);
+	if (too_slow(x))
+		exchange_reply(x, WHY_TOO_SLOW);
 }
 
 static void

@@ -3,8 +3,8 @@
  * to the last of the other.
  *
  * exchange.c drives it (states, events, deadlines); route.c finds the site
- * and answers what needs no node; upstream.c gets a node, sends, and tries
- * again; respond.c takes the node's response to the client; finish.c counts
+ * and answers what needs no node; collect.c takes the request's body;
+ * upstream.c gets a node, sends, and tries again; respond.c takes the node's response to the client; finish.c counts
  * and logs.  One request's way is in that order.
  */
 #ifndef MUSTER_EXCHANGE_H
@@ -24,6 +24,7 @@
 
 enum exchange_state {
 	X_HEAD,	    /* the request's head is coming */
+	X_BODY,	    /* its body is, and no node is asked before it is here */
 	X_QUEUED,   /* waits for a place on a node */
 	X_CONNECT,  /* waits for a connection to one */
 	X_REQUEST,  /* request on its way, no response yet */
@@ -63,7 +64,7 @@ struct exchange {
 	bool holds_node; /* a place at target */
 	bool holds_site; /* one of the site's */
 	bool trusted;	 /* the peer is */
-	bool body_held;	 /* the whole body is in client.in */
+	bool body_held;	 /* the whole body is here */
 	bool fresh;	 /* no pooled connection: one was dead already */
 	bool may_return; /* to the node tried last: no other is left */
 	bool resent;
@@ -89,6 +90,7 @@ struct exchange {
 	int64_t node_ms;	       /* of the last one from the node */
 	int64_t rate_ms;	       /* the body's rate is measured from */
 	uint64_t rate_bytes;
+	uint64_t first_chunk; /* size of a chunk that goes with the head */
 	const char *client_ip;
 	uint32_t id_len; /* of request_id */
 	char request_id[REQUEST_ID_MAX];
@@ -131,6 +133,12 @@ const char *exchange_hsts(const struct exchange *);
 /* Answers by ourselves, with the status of `why`. */
 void exchange_reply(struct exchange *, enum why);
 void exchange_reply_run(struct exchange *);
+
+/* --- collect.c */
+
+/* Takes up the body, as a whole if it may be, and goes on to a node. */
+void exchange_take_body(struct exchange *);
+void exchange_collect_run(struct exchange *);
 
 /* --- upstream.c */
 

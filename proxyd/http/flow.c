@@ -215,7 +215,7 @@ put_away(struct flow *f, struct flow_tools *t, enum flow_result r)
 static void
 let_go(struct flow *f, struct flow_tools *t)
 {
-	if (f->rest_size == 0)
+	if (f->rest_size == 0 && !f->keep)
 		buf_give(t->bufs, &f->buf);
 	pipe_give(t->pipes, &f->pipe);
 }

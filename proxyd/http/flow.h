@@ -92,6 +92,10 @@ struct flow {
 	bool refused;	    /* the spool was full */
 	int64_t full_ms;    /* when it was full first; 0: it is not */
 	uint64_t full_at;   /* of written */
+	/* Of one that was collected: data as it was, to be sent again. */
+	bool keep;
+	char *held;
+	size_t held_size;
 };
 
 /* What a flow needs of its worker. */
@@ -138,6 +142,31 @@ void flow_head(struct flow *, char *head, size_t size, size_t room);
  * not belong to the body is in rest.  FLOW_WAITS_SRC, or why not.
  */
 enum flow_result flow_feed(struct flow *, char *data, size_t size, enum why *);
+
+#define FLOW_MEMORY (64U << 10) /* that a collected body takes at most */
+
+/*
+ * Before there is a destination: reads and holds what the source says, part
+ * in memory, then up to store_max in the store.  FLOW_FINISHED: all is here;
+ * FLOW_WAITS_DST: no more can be held, so the rest must go through flow_run() as it comes.
+ * Of FLOW_RAW and without a filter.
+ */
+enum flow_result flow_collect(struct flow *, struct flow_tools *,
+    struct sock *src, enum why *);
+
+/* What is held now is what will be sent, whether collected or fed. */
+void flow_hold(struct flow *);
+
+/* Begins again with it; nothing of what came behind it was read so far. */
+void flow_rewind(struct flow *, struct flow_tools *);
+
+/* It is not sent again: what was written is let go. */
+void flow_send_once(struct flow *, struct flow_tools *);
+
+/* What was collected of a body whose end is not known becomes the first of
+ * our chunks; *size is its payload, and its size line the caller's to write,
+ * unless there is none.  -1: no memory. */
+int flow_open_chunk(struct flow *, struct flow_tools *, uint64_t *size);
 
 /* Moves what can be moved.  When the state is FLOW_ENDED afterwards, the
  * source is done with, and may be NULL from then on. */

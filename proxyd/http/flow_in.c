@@ -75,8 +75,8 @@ flow_feed(struct flow *f, char *data, size_t size, enum why *why)
 
 /* --- reading */
 
-static void
-count_read(struct flow *f, size_t n)
+void
+flow_count_read(struct flow *f, size_t n)
 {
 	if (f->may_read != UINT64_MAX)
 		f->may_read -= n;
@@ -106,7 +106,7 @@ flow_read(struct flow *f, struct flow_tools *t, struct sock *src, enum why *why)
 		most = (size_t)f->may_read;
 	n = sock_recv(src, f->buf->data, most);
 	if (n > 0) {
-		count_read(f, (size_t)n);
+		flow_count_read(f, (size_t)n);
 		return flow_feed(f, f->buf->data, (size_t)n, why);
 	}
 	return n == SOCK_AGAIN ? FLOW_WAITS_SRC :
@@ -146,7 +146,7 @@ flow_splice(struct flow *f, struct sock *src)
 		return n == SOCK_AGAIN ? FLOW_WAITS_SRC : FLOW_SRC_ERROR;
 	if (n == SOCK_EOF)
 		return FLOW_CUT;
-	count_read(f, (size_t)n);
+	flow_count_read(f, (size_t)n);
 	f->bytes += (uint64_t)n;
 	if ((f->left -= (uint64_t)n) == 0)
 		f->state = FLOW_ENDED;

@@ -1,6 +1,6 @@
 /*
- * flow_parts.h: what the two files of a flow share: flow.c, which moves and
- * writes, and flow_in.c, which reads and turns.  Everybody else sees flow.h.
+ * flow_parts.h: what the files of a flow share: flow.c, which moves and
+ * writes, flow_in.c, which reads and turns, and flow_collect.c.  Everybody else sees flow.h.
  */
 #ifndef MUSTER_FLOW_PARTS_H
 #define MUSTER_FLOW_PARTS_H
@@ -15,6 +15,9 @@ bool flow_may_splice(struct flow *, struct flow_tools *, const struct sock *src,
 enum flow_result flow_read(struct flow *, struct flow_tools *, struct sock *src,
     enum why *);
 enum flow_result flow_splice(struct flow *, struct sock *src);
+
+/* So many bytes were read. */
+void flow_count_read(struct flow *, size_t);
 
 /* The source has ended, rightly or not. */
 enum flow_result flow_source_ended(struct flow *, struct flow_tools *);

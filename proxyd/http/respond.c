@@ -301,6 +301,8 @@ respond(struct exchange *x)
 	flow_head(&x->down, e->scratch, size, sizeof(e->scratch));
 	x->status = x->res.status;
 	x->node_ms = e->now_ms;
+	if (x->up.keep)
+		flow_send_once(&x->up, &e->tools);
 	exchange_move(x, X_RESPONSE);
 	exchange_run_down(x);
 }

@@ -47,7 +47,7 @@ exchange_to_node(struct exchange *x)
 {
 	x->role_index = x->site->role;
 	x->role = snapshot_role(x->snap, x->role_index);
-	exchange_dispatch(x);
+	exchange_take_body(x);
 }
 
 static enum why
@@ -199,12 +199,9 @@ take_id(struct exchange *x)
 static bool
 can_go_on(const struct exchange *x, int status)
 {
-	bool whole = x->state == X_HEAD || x->state == X_FILE ||
-		x->state == X_QUEUED || x->state == X_CONNECT ?
-	    x->req.body.kind == FRAMING_NONE ||
-		(x->req.body.kind == FRAMING_LENGTH &&
-		    x->req.body.length == 0) :
-	    x->up.state == FLOW_DONE && !x->broken_up;
+	bool whole = x->body_held || x->req.body.kind == FRAMING_NONE ||
+	    (x->req.body.kind == FRAMING_LENGTH && x->req.body.length == 0) ||
+	    (x->up.state == FLOW_DONE && !x->broken_up);
 
 	/* Behind a refused upgrade may come what is no HTTP. */
 	return whole && x->req.keep_alive && !x->e->draining &&

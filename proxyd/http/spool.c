@@ -19,7 +19,7 @@
 #include "common/base/log.h"
 
 #define PUNCH_A_TURN 16	   /* holes; neighbours are one */
-#define RETRY_MS     5000  /* after an error nothing is written so long */
+#define RETRY_MS     1000  /* after an error nothing is written so long */
 #define SILENT_MS    60000 /* and the next one is not told so long */
 
 struct spool {

@@ -87,7 +87,7 @@ tunnel_open(struct exchange *x, const char *head, size_t size)
 		return -1;
 	}
 	t->down.bytes = buf_len(x->node->in) - x->res.head_len;
-	t->up.bytes = buf_len(c->in) - x->req.head_len;
+	t->up.bytes = buf_len(c->in) - x->in_used;
 	t->start_us = x->start_us;
 	t->moved_ms = e->now_ms;
 	t->client = c;
@@ -100,7 +100,7 @@ tunnel_open(struct exchange *x, const char *head, size_t size)
 	hold_places(t, x);
 	x->node = NULL;
 	buf_give(&e->bufs, &t->node->in);
-	c->in->start += x->req.head_len;
+	c->in->start += x->in_used;
 	t->up.held = c->in;
 	c->in = NULL;
 	atomic_store_explicit(&e->row->tunnels, ++e->n_tunnels,

@@ -4,6 +4,8 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/io.h"
@@ -19,7 +21,7 @@ static void wait_in_queue(struct exchange *, enum why);
 static void wait_to_connect(struct exchange *, enum why);
 static void connect_node(struct exchange *, uint32_t index);
 static void send_request(struct exchange *);
-static bool feed_body(struct exchange *);
+static void begin_body(struct exchange *);
 static uint64_t key_of(struct exchange *);
 static uint32_t sticky_of(struct exchange *);
 
@@ -321,71 +323,52 @@ send_request(struct exchange *x)
 		.trusted = x->trusted,
 	};
 	size_t first = introduce_write(x, e->scratch, sizeof(e->scratch));
-	size_t size = forward_request(e->scratch + first,
+	size_t head = forward_request(e->scratch + first,
 	    sizeof(e->scratch) - first, &fr);
+	size_t size = first + head;
 
-	assert(size > 0); /* FORWARD_MAX is more than any accepted head */
+	assert(head > 0); /* FORWARD_MAX is more than any accepted head */
 	sb_add(&x->target->total, 1);
 	x->sent_us = e->now_us;
 	x->node_us = -1; /* whatever an earlier attempt came to */
 	x->broken_up = false;
 	x->rate_ms = e->now_ms;
+	x->rate_bytes = x->up.bytes;
 	response_init(&x->res);
-	flow_init(&x->up, x->req.body,
-	    x->req.body.kind == FRAMING_CHUNKED ? FLOW_CHUNKS : FLOW_RAW);
-	if (x->site->max_body > 0)
-		x->up.limit = x->site->max_body;
-	x->up.splice = x->snap->head->settings.splice != 0;
-	flow_head(&x->up, e->scratch, first + size, sizeof(e->scratch));
+	begin_body(x);
+	if (x->first_chunk > 0)
+		size += (size_t)snprintf(e->scratch + size,
+		    sizeof(e->scratch) - size, "%" PRIx64 "\r\n",
+		    x->first_chunk);
+	flow_head(&x->up, e->scratch, size, sizeof(e->scratch));
 	exchange_move(x, X_REQUEST);
-	if (feed_body(x))
-		exchange_run_up(x);
+	exchange_run_up(x);
 }
 
-/* What of the body came with the head.  A chunked one is turned in a buffer
- * of its own, so that the head stays as it is. */
-static bool
-feed_body(struct exchange *x)
+/* Once more from the start, which is the last time where none may follow. */
+static void
+begin_body(struct exchange *x)
 {
-	struct buf *in = x->client->in;
-	char *data = in->data + in->start + x->req.head_len;
-	size_t size = buf_len(in) - x->req.head_len;
-	enum flow_result r;
-	enum why why = WHY_NO_MEMORY;
-
-	x->rate_bytes = 0;
-	x->body_held = x->req.body.kind == FRAMING_NONE;
-	if (x->req.body.kind == FRAMING_CHUNKED && size > 0) {
-		x->up.buf = buf_take(&x->e->bufs, buf_size_for(size));
-		if (x->up.buf == NULL) {
-			exchange_reply(x, why);
-			return false;
-		}
-		data = memcpy(x->up.buf->data, data, size);
-	}
-	r = flow_feed(&x->up, data, size, &why);
-	if (r == FLOW_BAD || r == FLOW_TOO_LARGE) {
-		exchange_reply(x, r == FLOW_BAD ? why : WHY_BODY_TOO_LARGE);
-		return false;
-	}
-	x->in_used = (uint32_t)(buf_len(in) - x->up.rest_size);
-	if (x->req.body.kind == FRAMING_LENGTH)
-		x->body_held = x->up.state != FLOW_OPEN;
-	return true;
+	/* What came with the head is still behind it, wherever that is now. */
+	if (x->up.buf == NULL && x->up.held_size > 0)
+		x->up.held = x->client->in->data + x->client->in->start +
+		    x->req.head_len;
+	flow_rewind(&x->up, &x->e->tools);
+	if (x->resent || !method_idempotent(x->req.method))
+		flow_send_once(&x->up, &x->e->tools);
 }
 
 void
 exchange_run_up(struct exchange *x)
 {
-	uint64_t before = x->up.bytes;
-	size_t pending = x->up.head_size + x->up.size;
+	uint64_t before = x->up.bytes, written = x->up.written;
 	enum why why = WHY_NONE;
 	enum flow_result r;
 
 	if (x->up.state == FLOW_DONE)
 		return;
 	r = flow_run(&x->up, &x->e->tools, &x->client->s, &x->node->s, &why);
-	if (x->up.bytes != before || x->up.head_size + x->up.size != pending)
+	if (x->up.bytes != before || x->up.written != written)
 		x->progress_ms = x->e->now_ms;
 	switch (r) {
 	case FLOW_WAITS_SRC:
@@ -484,7 +467,6 @@ exchange_node_failed(struct exchange *x, enum why why)
 	x->resent = x->resent || sent;
 	if (stale)
 		go_elsewhere_if_free(x);
-	flow_fini(&x->up, &x->e->tools);
 	choose(x);
 }
 
@@ -507,7 +489,7 @@ exchange_release(struct exchange *x, enum balance_end how, enum why why,
 		return;
 	x->holds_node = false;
 	if (x->up.bytes > 0)
-		sb_add(&x->target->bytes_out, x->up.bytes);
+		sb_add(&x->target->bytes_out, flow_delivered(&x->up));
 	if (x->state == X_RESPONSE)
 		sb_add(&x->target->bytes_in, x->down.bytes);
 	balance_end(e->balance, x->snap, x->role_index,

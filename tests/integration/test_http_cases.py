@@ -23,7 +23,9 @@ TIMEOUTS = {"proxy.header_timeout": "1s", "proxy.response_timeout": "2s"}
 
 @pytest.fixture(scope="module")
 def shared_proxy(tmp_path_factory):
-    p = px.Proxy(tmp_path_factory.mktemp("proxy"), settings=TIMEOUTS)
+    # Bodies as they come; test_bodies.py has those that are collected.
+    p = px.Proxy(tmp_path_factory.mktemp("proxy"), settings=TIMEOUTS,
+                 site=("--request-buffering", "off"))
     yield p
     wrong = p.close()
     if wrong:

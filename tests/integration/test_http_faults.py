@@ -19,7 +19,7 @@ SETTINGS = {"proxy.response_timeout": "2s"}
 @pytest.fixture(scope="module")
 def shared_pair(tmp_path_factory):
     p = px.Proxy(tmp_path_factory.mktemp("faults"), origins=2,
-                 settings=SETTINGS)
+                 settings=SETTINGS, site=("--request-buffering", "off"))
     yield p
     wrong = p.close()
     if wrong:

@@ -221,7 +221,7 @@ a_file_that_cannot_grow(void **state)
 	assert_int_equal(store_put(sp, &st, bytes, 1), 0); /* not yet */
 	assert_int_equal(store_peek(sp, &st, got, SPOOL_BLOCK), SPOOL_BLOCK);
 	assert_memory_equal(got, bytes, SPOOL_BLOCK);
-	spool_tidy(sp, 1000 + 5000);
+	spool_tidy(sp, 1000 + 1000);
 	assert_int_equal(store_put(sp, &st, bytes + SPOOL_BLOCK + 100, 1000),
 	    1000);
 	store_eat(sp, &st, SPOOL_BLOCK);
