@@ -283,16 +283,40 @@ put_list(struct writer *w, const struct fields *fs, const char *base,
 		}
 }
 
+/* A peer without an address is a word (RFC 7239, section 6.2), but behind
+ * others it would only hide them: they are read from the right. */
+static const char *
+peer_or_word(const struct forward_request *fr)
+{
+	return fr->peer_ip != NULL ? fr->peer_ip : "unknown";
+}
+
 static void
 put_forwarded(struct writer *w, const struct forward_request *fr)
 {
-	bool v6 = strchr(fr->peer_ip, ':') != NULL;
+	bool v6 = strchr(peer_or_word(fr), ':') != NULL;
 
 	PUT(w, "Forwarded: ");
 	put_list(w, &fr->req->fields, fr->base, FIELD_FORWARDED);
 	put_text(w, v6 ? "for=\"[" : "for=");
-	put_text(w, fr->peer_ip);
+	put_text(w, peer_or_word(fr));
 	put_text(w, v6 ? "]\"\r\n" : "\r\n");
+}
+
+static void
+put_forwarded_for(struct writer *w, const struct forward_request *fr)
+{
+	const char *start;
+
+	PUT(w, "X-Forwarded-For: ");
+	start = w->at;
+	if (fr->trusted)
+		put_list(w, &fr->req->fields, fr->base, FIELD_X_FORWARDED_FOR);
+	if (fr->peer_ip == NULL && w->at > start)
+		w->at -= 2; /* the ", " for the next one */
+	else
+		put_text(w, peer_or_word(fr));
+	PUT(w, "\r\n");
 }
 
 /* The client, its scheme and the host it asked for. */
@@ -302,14 +326,12 @@ put_client(struct writer *w, const struct forward_request *fr)
 	const struct request *r = fr->req;
 	const struct field *proto = NULL, *host = NULL;
 
-	PUT(w, "X-Forwarded-For: ");
+	put_forwarded_for(w, fr);
 	if (fr->trusted) {
-		put_list(w, &r->fields, fr->base, FIELD_X_FORWARDED_FOR);
 		proto = fields_find(&r->fields, FIELD_X_FORWARDED_PROTO, NULL);
 		host = fields_find(&r->fields, FIELD_X_FORWARDED_HOST, NULL);
 	}
-	put_text(w, fr->peer_ip);
-	PUT(w, "\r\nX-Forwarded-Proto: ");
+	PUT(w, "X-Forwarded-Proto: ");
 	if (proto != NULL &&
 	    field_is_token(fr->base + proto->value, proto->value_len))
 		put_value(w, fr->base, proto);
@@ -323,7 +345,7 @@ put_client(struct writer *w, const struct forward_request *fr)
 	else
 		put_text(w, fr->host);
 	PUT(w, "\r\nX-Real-IP: ");
-	put_text(w, fr->client_ip);
+	put_text(w, fr->client_ip != NULL ? fr->client_ip : "unknown");
 	PUT(w, "\r\n");
 	if (fr->trusted && fields_have(&r->fields, FIELD_FORWARDED))
 		put_forwarded(w, fr);

@@ -23,8 +23,8 @@
 struct forward_request {
 	const struct request *req;
 	const char *base;      /* where its head stands */
-	const char *peer_ip;   /* who is connected */
-	const char *client_ip; /* who it is for (forward_client_ip) */
+	const char *peer_ip;   /* who is connected; NULL: a Unix socket */
+	const char *client_ip; /* who it is for (forward_client_ip), or NULL */
 	const char *proto;     /* "http", "https" */
 	const char *host;      /* where the request names none */
 	const char *via;       /* our name */

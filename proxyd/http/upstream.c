@@ -310,11 +310,14 @@ static void
 send_request(struct exchange *x)
 {
 	struct engine *e = x->e;
+	bool no_ip = x->client->peer.u.sa.sa_family == AF_UNIX;
 	struct forward_request fr = {
 		.req = &x->req,
 		.base = exchange_base(x),
-		.peer_ip = x->client->ip,
-		.client_ip = x->client_ip,
+		.peer_ip = no_ip ? NULL : x->client->ip,
+		.client_ip = no_ip && x->client_ip == x->client->ip ?
+		    NULL :
+		    x->client_ip,
 		.proto = x->client->secure ? "https" : "http",
 		.host = snapshot_text(x->snap, x->site->name),
 		.via = snapshot_text(x->snap, x->snap->head->settings.via),

@@ -1,9 +1,11 @@
 """The PROXY protocol, both ways: other balancers before us, nodes that want
 to know whose connection they have; cases J1 to J3."""
 
+import contextlib
 import json
+import os
 import socket
-import threading
+import tempfile
 
 import pytest
 
@@ -182,6 +184,68 @@ def test_half_a_header_is_waited_for_so_long_and_no_longer(proxy):
         assert px.read_all(s)[0] == b""
         s.close()
     assert client_of(seen(proxy, ph.v1("4.4.4.5"), ONE)) == "4.4.4.5"
+
+
+@pytest.fixture(scope="module")
+def socket_path():
+    with tempfile.TemporaryDirectory(prefix="muster-u-") as d:
+        os.chmod(d, 0o755)
+        yield f"{d}/web"
+
+
+def talk_unix(proxy, path, *pieces):
+    def ready():
+        with contextlib.suppress(OSError):
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(path)
+            return s
+    with wait_for(ready, what="the Unix listener") as s:
+        s.settimeout(muster.PATIENCE_S)
+        for piece in pieces:
+            s.sendall(piece)
+        got, _ = px.read_all(s)
+    return got
+
+
+def test_peers_of_a_unix_socket(proxy, socket_path):
+    """'unix' in proxy.proxy_protocol and proxy.trusted stands for them."""
+    tcp = f"{proxy.address}:{proxy.PORT}"
+    proxy.ctl("set", "proxy.http.listen", tcp, f"unix:{socket_path}")
+    try:
+        for piece in (ph.v1("7.1.1.1"), ph.v2("7.1.1.1")):
+            got = talk_unix(proxy, socket_path,
+                            *[bytes([b]) for b in piece + ONE])
+            assert px.statuses(got) == [200]
+            (head, _), = proxy.origin.requests
+            assert client_of(head) == "7.1.1.1"
+            proxy.reset()
+        assert talk_unix(proxy, socket_path, ONE) == b""
+        # LOCAL: a peer without an address.
+        talk_unix(proxy, socket_path, ph.v2(command=0x20) + ONE)
+        assert client_of(proxy.origin.requests[0][0]) == "unknown"
+        wait_for(lambda: '"unix:"' in proxy.log.read_text(), what="the log")
+        proxy.reset()
+        # Without headers, and believed or not.
+        proxy.ctl("set", "proxy.proxy_protocol", "none")
+        proxy.ctl("set", "proxy.trusted", "unix")
+        asked = ONE[:-2] + b"X-Forwarded-For: 3.3.3.3\r\n\r\n"
+
+        def believed():
+            proxy.reset()
+            return px.statuses(talk_unix(proxy, socket_path, asked)) == [
+                200] and client_of(proxy.origin.requests[0][0])
+        wait_for(lambda: believed() == "3.3.3.3", what="trust")
+        proxy.ctl("set", "proxy.trusted", "10.0.0.0/8")
+        wait_for(lambda: believed() == "unknown", what="no trust")
+    finally:
+        proxy.ctl("set", "proxy.http.listen", tcp)
+        proxy.ctl("set", "proxy.proxy_protocol", SENDER, "unix")
+        proxy.ctl("set", "proxy.trusted", "10.0.0.0/8")
+
+        def back():
+            proxy.reset()
+            return px.statuses(proxy.talk(ph.v1() + ONE)[0]) == [200]
+        wait_for(back, what="the settings")
 
 
 def test_a_check_that_only_connects_is_no_fault(proxy):

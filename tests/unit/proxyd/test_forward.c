@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -290,6 +291,56 @@ hops(void **state)
 	assert_int_equal(forward_hops(&r, head, "nobody"), 0);
 }
 
+/* Over a Unix socket nobody has an address. */
+static void
+peers_without_an_address(void **state)
+{
+	static const struct {
+		const char *field, *want;
+		const char *client_ip;
+		bool trusted;
+	} cases[] = {
+		{ "", "X-Forwarded-For: unknown\r\n", NULL, false },
+		{ "X-Forwarded-For: 1.2.3.4\r\n",
+		    "X-Forwarded-For: unknown\r\n", NULL, false },
+		{ "X-Forwarded-For: 1.2.3.4, 5.6.7.8\r\n",
+		    "X-Forwarded-For: 1.2.3.4, 5.6.7.8\r\n", "5.6.7.8", true },
+		{ "X-Forwarded-For:\r\n", "X-Forwarded-For: unknown\r\n", NULL,
+		    true },
+		{ "Forwarded: for=1.2.3.4\r\n",
+		    "Forwarded: for=1.2.3.4, for=unknown\r\n", NULL, true },
+	};
+	char head[256];
+	enum why why;
+
+	(void)state;
+	for (size_t i = 0; i < nitems(cases); i++) {
+		struct request r;
+		struct forward_request fr = {
+			.req = &r,
+			.base = head,
+			.client_ip = cases[i].client_ip,
+			.proto = "http",
+			.host = "main.example",
+			.via = "muster",
+			.id = "id",
+			.id_len = 2,
+			.trusted = cases[i].trusted,
+		};
+
+		snprintf(head, sizeof(head), G "%s\r\n", cases[i].field);
+		request_init(&r);
+		assert_int_equal(parse_request(&r, head, strlen(head), &limits,
+				     &why),
+		    PARSE_DONE);
+		out[forward_request(out, sizeof(out) - 1, &fr)] = '\0';
+		assert_non_null(strstr(out, cases[i].want));
+		assert_non_null(strstr(out,
+		    cases[i].client_ip == NULL ? "X-Real-IP: unknown\r\n" :
+						 "X-Real-IP: 5.6.7.8\r\n"));
+	}
+}
+
 int
 main(void)
 {
@@ -299,6 +350,7 @@ main(void)
 		cmocka_unit_test(responses),
 		cmocka_unit_test(clients),
 		cmocka_unit_test(hops),
+		cmocka_unit_test(peers_without_an_address),
 	};
 
 	return cmocka_run_group_tests_name("forward", tests, NULL, NULL);
