@@ -16,6 +16,7 @@
 #include "common/net/identity.h"
 #include "nodeagent/cgroup.h"
 #include "nodeagent/control.h"
+#include "nodeagent/fetch.h"
 #include "nodeagent/frugal.h"
 #include "nodeagent/job.h"
 #include "nodeagent/journal.h"
@@ -99,6 +100,8 @@ agent_adopt_roster(struct agent *a, struct err *e)
 	if (a->server != NULL) {
 		follow_address(a, &registered);
 		server_recheck(a->server);
+		renewal_look(a->renewal);
+		fetch_now(a->fetch);
 	}
 	return 0;
 }
@@ -224,7 +227,8 @@ open_parts(struct run *r, const struct options *o, struct err *e)
 		NULL ||
 	    (a->control = control_new(a, r->run_dir, e)) == NULL ||
 	    (a->pull = pull_new(a, e)) == NULL ||
-	    (a->renewal = renewal_new(a, e)) == NULL)
+	    (a->renewal = renewal_new(a, e)) == NULL ||
+	    (a->fetch = fetch_new(a, e)) == NULL)
 		return -1;
 	cgroup_setup();
 	return watch_signals(r, e);
@@ -357,6 +361,7 @@ run_fini(struct run *r)
 		server_abort(a->server);
 	settle(a);
 	renewal_free(a->renewal);
+	fetch_free(a->fetch);
 	pull_free(a->pull);
 	control_free(a->control);
 	master_free(a->master);

@@ -31,6 +31,7 @@ struct agent {
 	struct control *control;
 	struct pull *pull; /* of the roster, from the masters */
 	struct renewal *renewal;
+	struct fetch *fetch;   /* of keys of sites */
 	struct master *master; /* NULL: this node has no registry */
 };
 

@@ -33,6 +33,7 @@ static const char *const request_fields[] = {
 	"cwd",
 	"path",
 	"target",
+	"files",
 	"name",
 	"address",
 	"on_disconnect",

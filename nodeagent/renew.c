@@ -10,10 +10,11 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/enroll/issue.h"
 #include "common/net/identity.h"
-#include "common/registry/roles.h"
 #include "nodeagent/agent.h"
 #include "nodeagent/call.h"
+#include "nodeagent/fetch.h"
 #include "nodeagent/master.h"
 
 #define LOOK_S	3600 /* how often at most it is looked whether it is time */
@@ -27,7 +28,6 @@ struct renewal {
 };
 
 static int64_t wait_s(const struct agent *, int64_t now_s);
-static bool fits_roles(const struct agent *);
 static void renewal_due(evutil_socket_t, short, void *);
 static void renewal_schedule(struct renewal *, int64_t s);
 static void renewal_succeeded(struct renewal *);
@@ -67,6 +67,14 @@ renewal_free(struct renewal *r)
 	free(r);
 }
 
+void
+renewal_look(struct renewal *r)
+{
+	if (r->call == NULL &&
+	    !issue_fits(&r->agent->cert, r->agent->view.roles))
+		renewal_schedule(r, 0);
+}
+
 /* Until two thirds of its life are over. */
 static int64_t
 wait_s(const struct agent *a, int64_t now_s)
@@ -75,24 +83,11 @@ wait_s(const struct agent *a, int64_t now_s)
 	int64_t due_s =
 	    c->not_before_s + (c->not_after_s - c->not_before_s) / 3 * 2;
 
-	if (due_s <= now_s || !fits_roles(a))
+	/* A certificate from before a role came lacks what goes with it. */
+	if (due_s <= now_s || !issue_fits(c, a->view.roles))
 		return 0;
 	/* Not longer: the wall clock may be set meanwhile. */
 	return due_s - now_s < LOOK_S ? due_s - now_s : LOOK_S;
-}
-
-/* A node that became a master has a certificate from before, which does not
- * let it tell the others of a new roster. */
-static bool
-fits_roles(const struct agent *a)
-{
-	size_t len = strlen(ROLE_MASTER);
-	const char *p = a->view.roles;
-
-	for (; *p != '\0'; p += strcspn(p, " "), p += strspn(p, " "))
-		if (strcspn(p, " ") == len && strncmp(p, ROLE_MASTER, len) == 0)
-			return cert_grants(&a->cert, "sync", NULL, 0);
-	return true;
 }
 
 static void
@@ -128,6 +123,7 @@ static void
 renewal_succeeded(struct renewal *r)
 {
 	renewal_schedule(r, LOOK_S);
+	fetch_now(r->agent->fetch);
 }
 
 static void

@@ -13,4 +13,8 @@ struct renewal;
 struct renewal *renewal_new(struct agent *, struct err *);
 void renewal_free(struct renewal *);
 
+/* This node's roles may have changed: soon, if its certificate lacks what they
+ * ask for. */
+void renewal_look(struct renewal *);
+
 #endif

@@ -19,6 +19,7 @@ const struct verb verbs_table[] = {
 	{ "sync",   verb_sync,   BY_NODE | BY_OPERATOR, { "sync" },          false },
 	{ "renew",  verb_renew,  BY_NODE | BY_OPERATOR, { ANY_CERTIFICATE }, true  },
 	{ "seen",   verb_seen,   BY_OPERATOR,           { "status" },        false },
+	{ "custody", verb_custody, BY_NODE,             { "custody" },       true  },
 	{ "proxy",  verb_proxy,  BY_OPERATOR,           { "status" },        false },
 };
 /* clang-format on */

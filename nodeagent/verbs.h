@@ -61,6 +61,7 @@ verb_start verb_exec;			     /* verb_exec.c */
 verb_start verb_have, verb_push, verb_pull;  /* verb_files.c */
 verb_start verb_roster, verb_sync;	     /* verb_roster.c */
 verb_start verb_join, verb_renew, verb_seen; /* verb_master.c */
+verb_start verb_custody;		     /* verb_custody.c */
 verb_start verb_proxy;			     /* verb_proxy.c */
 
 #endif

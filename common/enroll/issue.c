@@ -6,7 +6,6 @@
 
 #include "common/base/io.h"
 #include "common/registry/certs.h"
-#include "common/registry/nodes.h"
 #include "common/registry/operators.h"
 #include "common/registry/roles.h"
 #include "common/registry/settings.h"
@@ -18,8 +17,11 @@ static const struct {
 	{ NULL, "roster" },
 	{ NULL, "renew" },
 	{ ROLE_MASTER, "sync" },
+	{ ROLE_MASTER, "custody" },
+	{ ROLE_PROXY, "custody" },
 };
 
+static bool has_word(const char *words, const char *word);
 static void grant_node(const struct node *, struct cert *);
 static int sign(struct registry *, enum cert_holder, struct cert *,
     const uint8_t *authority_secret, struct issued *, struct err *);
@@ -70,6 +72,51 @@ issue_operator(struct registry *r, const char *name,
 	return sign(r, HOLDER_OPERATOR, &c, authority_secret, out, e);
 }
 
+bool
+issue_node_may(const struct node *n, const char *grant)
+{
+	for (size_t i = 0; i < nitems(node_grants); i++)
+		if (strcmp(node_grants[i].grant, grant) == 0 &&
+		    (node_grants[i].role == NULL ||
+			node_find_role(n, node_grants[i].role) != NULL))
+			return true;
+	return false;
+}
+
+bool
+issue_roles_may(const char *roles, const char *grant)
+{
+	for (size_t i = 0; i < nitems(node_grants); i++)
+		if (strcmp(node_grants[i].grant, grant) == 0 &&
+		    (node_grants[i].role == NULL ||
+			has_word(roles, node_grants[i].role)))
+			return true;
+	return false;
+}
+
+bool
+issue_fits(const struct cert *c, const char *roles)
+{
+	for (size_t i = 0; i < nitems(node_grants); i++)
+		if (issue_roles_may(roles, node_grants[i].grant) &&
+		    !cert_grants(c, node_grants[i].grant, NULL, 0))
+			return false;
+	return true;
+}
+
+static bool
+has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word), n;
+
+	for (const char *p = words; *p != '\0'; p += n, p += strspn(p, " ")) {
+		n = strcspn(p, " ");
+		if (n == len && memcmp(p, word, n) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void
 name_and_key(struct cert *c, const char *name, const uint8_t key[KEY_SIZE])
 {
@@ -81,8 +128,9 @@ static void
 grant_node(const struct node *n, struct cert *c)
 {
 	for (size_t i = 0; i < nitems(node_grants); i++) {
-		if (node_grants[i].role != NULL &&
-		    node_find_role(n, node_grants[i].role) == NULL)
+		if ((node_grants[i].role != NULL &&
+			node_find_role(n, node_grants[i].role) == NULL) ||
+		    cert_grants(c, node_grants[i].grant, NULL, 0))
 			continue;
 		snprintf(c->grants[c->n_grants++], sizeof(c->grants[0]), "%s",
 		    node_grants[i].grant);

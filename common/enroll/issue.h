@@ -8,10 +8,12 @@
 #ifndef MUSTER_ISSUE_H
 #define MUSTER_ISSUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
 #include "common/net/cert.h"
+#include "common/registry/nodes.h"
 #include "common/registry/registry.h"
 
 struct issued {
@@ -33,5 +35,15 @@ int issue_node(struct registry *, const char *name, const uint8_t key[KEY_SIZE],
 int issue_operator(struct registry *, const char *name,
     const uint8_t key[KEY_SIZE], const uint8_t *authority_secret, int64_t now_s,
     struct issued *, struct err *);
+
+/*
+ * Whether a node's roles ask for the grant; as text: "master storage".  What
+ * its certificate says may be older.
+ */
+bool issue_node_may(const struct node *, const char *grant);
+bool issue_roles_may(const char *roles, const char *grant);
+
+/* Whether a node's certificate has every grant that its roles ask for. */
+bool issue_fits(const struct cert *, const char *roles);
 
 #endif

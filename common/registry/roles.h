@@ -13,6 +13,9 @@
 #define ROLE_WORKER_HTTP  "worker_http"
 #define ROLE_WORKER_MYSQL "worker_mysql"
 #define ROLE_STORAGE	  "storage"
+/* Not predefined: machines beside the masters that run a proxy, and so need
+ * the keys of sites. */
+#define ROLE_PROXY "proxy"
 
 #define ROLE_PARAM_MAX 256
 

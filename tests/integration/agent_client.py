@@ -9,7 +9,7 @@ EVERY_VERB = {
     "join": {}, "ping": {}, "status": {}, "exec": {"shell": "true"},
     "have": {"path": "/etc"}, "push": {"path": "/nowhere/x"},
     "pull": {"path": "/etc/passwd"}, "roster": {}, "sync": {"revision": 1},
-    "renew": {}, "seen": {},
+    "renew": {}, "seen": {}, "custody": {"files": []},
 }
 
 

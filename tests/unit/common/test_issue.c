@@ -17,6 +17,7 @@
 #include "common/registry/certs.h"
 #include "common/registry/nodes.h"
 #include "common/registry/operators.h"
+#include "common/registry/roles.h"
 #include "common/registry/settings.h"
 
 #define NOW 1800000000
@@ -108,7 +109,10 @@ a_node(void **state)
 	assert_string_equal(c.name, "m1");
 	assert_int_equal(c.not_after_s, NOW + 90 * DAY);
 	assert_true(has_grant(&c, "roster") && has_grant(&c, "renew"));
-	assert_false(has_grant(&c, "sync"));
+	assert_false(has_grant(&c, "sync") || has_grant(&c, "custody"));
+	assert_true(issue_fits(&c, "storage worker_http"));
+	assert_false(issue_fits(&c, "storage proxy"));
+	assert_false(issue_fits(&c, "master"));
 	assert_int_equal(nodes_get(f->r, "m1", &n, &f->e), 0);
 	assert_int_equal(n.serial, c.serial);
 }
@@ -125,7 +129,32 @@ a_master_may_tell_the_others(void **state)
 			     &f->e),
 	    0);
 	c = read_back(f, &i);
-	assert_true(has_grant(&c, "sync"));
+	assert_true(has_grant(&c, "sync") && has_grant(&c, "custody"));
+	assert_true(issue_fits(&c, "master proxy"));
+}
+
+static void
+a_proxy_may_have_the_keys_of_sites(void **state)
+{
+	struct fixture *f = *state;
+	struct issued i;
+	struct node n;
+	struct cert c;
+
+	assert_int_equal(roles_add(f->r, "proxy", &f->e), 0);
+	assert_int_equal(nodes_add_role(f->r, "m1", "proxy", &f->e), 0);
+	assert_int_equal(issue_node(f->r, "m1", f->key, f->secret, NOW, &i,
+			     &f->e),
+	    0);
+	c = read_back(f, &i);
+	assert_true(has_grant(&c, "custody") && !has_grant(&c, "sync"));
+	assert_int_equal(nodes_get(f->r, "m1", &n, &f->e), 0);
+	assert_true(issue_node_may(&n, "custody"));
+	assert_false(issue_node_may(&n, "sync"));
+	assert_true(issue_node_may(&n, "roster"));
+	assert_true(issue_roles_may("storage proxy", "custody"));
+	assert_false(issue_roles_may("proxy2 storage", "custody"));
+	assert_false(issue_roles_may("", "custody"));
 }
 
 static void
@@ -222,6 +251,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_master_may_tell_the_others,
 		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_proxy_may_have_the_keys_of_sites, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    renewal_has_a_new_serial_and_the_set_life, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_key_is_a_conflict,

@@ -17,7 +17,14 @@
 #define NOW_S	1800000000
 #define REVOKED 666
 
-enum { JOINER = 1, NODE = 2, MASTER = 4, NOBODY_OP = 8, EVERY_OP = 16 };
+enum {
+	JOINER = 1,
+	NODE = 2,
+	MASTER = 4,
+	NOBODY_OP = 8,
+	EVERY_OP = 16,
+	PROXY = 32
+};
 
 /* What the table must say, written down a second time on purpose: a verb
  * that is added or widened fails here until somebody has thought twice. */
@@ -26,16 +33,18 @@ static const struct {
 	unsigned allowed;
 } expected[] = {
 	{ "join", JOINER },
-	{ "ping", NODE | MASTER | NOBODY_OP | EVERY_OP },
+	{ "ping", NODE | MASTER | PROXY | NOBODY_OP | EVERY_OP },
 	{ "status", EVERY_OP },
 	{ "exec", EVERY_OP },
 	{ "have", EVERY_OP },
 	{ "push", EVERY_OP },
 	{ "pull", EVERY_OP },
-	{ "roster", NODE | MASTER | NOBODY_OP | EVERY_OP },
+	{ "roster", NODE | MASTER | PROXY | NOBODY_OP | EVERY_OP },
 	{ "sync", MASTER | EVERY_OP },
-	{ "renew", NODE | MASTER | NOBODY_OP | EVERY_OP },
+	{ "renew", NODE | MASTER | PROXY | NOBODY_OP | EVERY_OP },
 	{ "seen", EVERY_OP },
+	/* Keys: no operator, whatever was granted. */
+	{ "custody", PROXY },
 	{ "proxy", EVERY_OP },
 };
 
@@ -81,6 +90,7 @@ each_row_is_what_was_agreed(void **unused)
 {
 	const struct cert node = peer(CERT_NODE, "roster", "renew");
 	const struct cert master = peer(CERT_NODE, "roster", "sync");
+	const struct cert proxy = peer(CERT_NODE, "roster", "custody");
 	const struct cert nobody = peer(CERT_OPERATOR, NULL, NULL);
 	const struct cert every = peer(CERT_OPERATOR, "*", NULL);
 
@@ -94,6 +104,7 @@ each_row_is_what_was_agreed(void **unused)
 		got |= allowed(v, NULL, ERR_DENIED) ? JOINER : 0;
 		got |= allowed(v, &node, ERR_DENIED) ? NODE : 0;
 		got |= allowed(v, &master, ERR_DENIED) ? MASTER : 0;
+		got |= allowed(v, &proxy, ERR_DENIED) ? PROXY : 0;
 		got |= allowed(v, &nobody, ERR_DENIED) ? NOBODY_OP : 0;
 		got |= allowed(v, &every, ERR_DENIED) ? EVERY_OP : 0;
 		if (got != expected[i].allowed)
