@@ -6,6 +6,10 @@
  */
 #include "proxyd/tls/server.h"
 
+#include <sys/socket.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -23,13 +27,15 @@
 #include "proxyd/tls/wire.h"
 
 #define SECURITY_LEVEL 2 /* RSA from 2048 bits, no SHA-1 */
+/* After a handshake of TLS 1.3: a client has as many as it had connections,
+ * and a second one costs us a packet. */
+#define TICKETS 1
 /* A ticket sealed just before its key was replaced can be opened so long. */
 #define SESSION_S ((TICKET_KEYS - 1) * TICKET_ROTATE_S)
 
-#define OPTIONS                                             \
-	(SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |  \
-	    SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION | \
-	    SSL_OP_ENABLE_KTLS)
+#define OPTIONS                                            \
+	(SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | \
+	    SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION)
 #define MODES                                                       \
 	(SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | \
 	    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER)
@@ -55,6 +61,7 @@ static const struct {
 };
 _Static_assert(nitems(profiles) == SNAP_TLS_PROFILES, "a row per profile");
 
+static bool kernel_has_tls(void);
 static SSL_CTX *context_new(struct tls_server *, enum snap_tls_profile);
 static int on_name(SSL *, int *alert, void *);
 static int on_alpn(SSL *, const unsigned char **out, unsigned char *out_len,
@@ -100,6 +107,7 @@ tls_server_open(struct tls_server *s, struct err *e)
 		NULL ||
 	    (s->wire = wire_method_new()) == NULL)
 		return tls_err(e, ERR_LOCAL, "cannot start TLS");
+	s->kernel = kernel_has_tls();
 	if (tls_server_context(s, e) == NULL)
 		return -1;
 	return (s->cache = cert_cache_new(e)) == NULL ? -1 : 0;
@@ -144,6 +152,22 @@ tls_err(struct err *e, int code, const char *what)
 	    why != NULL ? why : "out of memory");
 }
 
+/* Asked once, or OpenSSL would ask with each connection.  While we are root
+ * it also has the kernel load what it needs. */
+static bool
+kernel_has_tls(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool has = fd != -1 &&
+	    (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0 ||
+		errno == ENOTCONN);
+
+	io_close(&fd);
+	if (has)
+		log_info("tls: the kernel can encrypt what is sent");
+	return has;
+}
+
 static SSL_CTX *
 context_new(struct tls_server *s, enum snap_tls_profile profile)
 {
@@ -161,11 +185,13 @@ context_new(struct tls_server *s, enum snap_tls_profile profile)
 		SSL_CTX_free(ctx);
 		return NULL;
 	}
-	SSL_CTX_set_options(ctx, OPTIONS);
+	SSL_CTX_set_options(ctx,
+	    OPTIONS | (s->kernel ? SSL_OP_ENABLE_KTLS : 0));
 	SSL_CTX_set_mode(ctx, MODES);
 	SSL_CTX_set_read_ahead(ctx, 1);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_timeout(ctx, SESSION_S);
+	SSL_CTX_set_num_tickets(ctx, TICKETS);
 	SSL_CTX_set_app_data(ctx, s);
 	SSL_CTX_set_tlsext_servername_callback(ctx, on_name);
 	SSL_CTX_set_tlsext_servername_arg(ctx, s);
