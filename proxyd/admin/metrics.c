@@ -49,11 +49,15 @@ static const struct metric worker_metrics[] = {
 	{ "muster_worker_compress_full_total", "counter", "Answers not compressed for want of memory.", "compress_full", 1 },
 	{ "muster_worker_compress_held_bytes", "gauge", "Memory that compressors hold.", "compress_held", 1 },
 	{ "muster_worker_uncounted_total", "counter", "Requests whose client the table had no room for.", "uncounted", 1 },
+	{ "muster_worker_handshaking", "gauge", "TLS handshakes under way.", "handshaking", 1 },
+	{ "muster_worker_handshakes_total", "counter", "TLS handshakes.", "handshakes", 1 },
+	{ "muster_worker_handshakes_resumed_total", "counter", "Those that resumed a session.", "resumed", 1 },
+	{ "muster_worker_handshakes_failed_total", "counter", "Those that came to nothing.", "handshakes_failed", 1 },
 	{ "muster_worker_cpu_seconds_total", "counter", "CPU time.", "cpu_s", 1 },
 	{ "muster_worker_resident_bytes", "gauge", "Resident memory.", "rss_kb", 1024 },
 };
 static const struct metric reason_metrics[] = {
-	{ "muster_reasons_total", "counter", "What refused, failed or delayed requests and connections.", "total", 1 },
+	{ "muster_reasons_total", "counter", "What refused, failed or delayed requests and connections; tls_: handshakes.", "total", 1 },
 };
 static const struct metric site_metrics[] = {
 	{ "muster_site_requests_total", "counter", "Requests for a site.", "requests", 1 },

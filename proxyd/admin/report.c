@@ -28,6 +28,9 @@ static json_t *node_row(const struct report *, const struct snap_role *,
 static json_t *worker_row(const struct report *, const struct sb_worker *);
 static void add_bodies(json_t *, const struct sb_worker *);
 static void add_compression(json_t *, const struct sb_worker *);
+static void add_tls(json_t *, const struct sb_worker *);
+static void add_reason(json_t *, const char *prefix, const char *word,
+    uint64_t total);
 static void add_usage(json_t *, pid_t);
 static json_t *account_row(const struct report *, const struct ranked *,
     bool owner);
@@ -74,20 +77,23 @@ report_workers(const struct report *r)
 json_t *
 report_reasons(const struct report *r)
 {
+	uint64_t total[WHY_N] = { 0 }, tls[TLS_FAILURES] = { 0 };
 	uint32_t n = atomic_load(&r->board->head->used_slots);
 	json_t *out = json_array();
 
-	for (int why = WHY_NONE + 1; why < WHY_N; why++) {
-		uint64_t total = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sb_worker *w = sb_worker(r->board, i);
 
-		for (uint32_t i = 0; i < n; i++)
-			total += atomic_load(&sb_worker(r->board, i)->why[why]);
-		if (total > 0)
-			json_array_append_new(out,
-			    json_pack("{s:s s:I}", "reason",
-				why_word((enum why)why), "total",
-				(json_int_t)total));
+		for (int why = 0; why < WHY_N; why++)
+			total[why] += atomic_load(&w->why[why]);
+		for (int why = 0; why < TLS_FAILURES; why++)
+			tls[why] += atomic_load(&w->tls_failed[why]);
 	}
+	for (int why = WHY_NONE + 1; why < WHY_N; why++)
+		add_reason(out, "", why_word((enum why)why), total[why]);
+	for (int why = 0; why < TLS_FAILURES; why++)
+		add_reason(out, "tls_", tls_failure_word((enum tls_failure)why),
+		    tls[why]);
 	return out;
 }
 
@@ -254,6 +260,7 @@ worker_row(const struct report *r, const struct sb_worker *w)
 	if (row != NULL) {
 		add_bodies(row, w);
 		add_compression(row, w);
+		add_tls(row, w);
 		add_usage(row, pid);
 	}
 	return row;
@@ -291,6 +298,35 @@ add_compression(json_t *row, const struct sb_worker *w)
 	for (size_t i = 0; i < nitems(counts); i++)
 		json_object_set_new(row, counts[i].name,
 		    json_integer((json_int_t)atomic_load(counts[i].count)));
+}
+
+static void
+add_reason(json_t *out, const char *prefix, const char *word, uint64_t total)
+{
+	char name[64];
+
+	if (total == 0)
+		return;
+	snprintf(name, sizeof(name), "%s%s", prefix, word);
+	json_array_append_new(out,
+	    json_pack("{s:s s:I}", "reason", name, "total", (json_int_t)total));
+}
+
+static void
+add_tls(json_t *row, const struct sb_worker *w)
+{
+	uint64_t failed = 0;
+	json_t *more;
+
+	for (int why = 0; why < TLS_FAILURES; why++)
+		failed += atomic_load(&w->tls_failed[why]);
+	more = json_pack("{s:I s:I s:I s:I}", "handshaking",
+	    (json_int_t)atomic_load(&w->tls_handshaking), "handshakes",
+	    (json_int_t)atomic_load(&w->tls_handshakes), "resumed",
+	    (json_int_t)atomic_load(&w->tls_resumed), "handshakes_failed",
+	    (json_int_t)failed);
+	json_object_update(row, more);
+	json_decref(more);
 }
 
 /* CPU seconds and resident memory, from proc(5); left out when it is gone. */

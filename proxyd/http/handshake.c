@@ -41,6 +41,7 @@ struct handshakes {
 	unsigned n_logged, n_unlogged;
 };
 
+static void count(struct handshakes *, int more);
 static void leave_list(struct handshakes *, struct handshake *);
 static void on_turn(int fd, short what, void *);
 static void step(struct handshake *);
@@ -106,9 +107,17 @@ handshake_run(struct client *c)
 	leave_list(hs, h);
 	h->state = HANDSHAKE_TURN;
 	TAILQ_INSERT_TAIL(&hs->turns, h, link);
-	hs->n++;
+	count(hs, 1);
 	if (!event_pending(hs->turn, EV_TIMEOUT, NULL))
 		event_add(hs->turn, &at_once);
+}
+
+static void
+count(struct handshakes *hs, int more)
+{
+	hs->n += (unsigned)more;
+	atomic_store_explicit(&hs->e->row->tls_handshaking, hs->n,
+	    memory_order_relaxed);
 }
 
 static void
@@ -118,7 +127,7 @@ leave_list(struct handshakes *hs, struct handshake *h)
 		return;
 	TAILQ_REMOVE(h->state == HANDSHAKE_TURN ? &hs->turns : &hs->waiting, h,
 	    link);
-	hs->n--;
+	count(hs, -1);
 }
 
 void
@@ -186,7 +195,7 @@ step(struct handshake *h)
 	leave_list(hs, h);
 	h->state = HANDSHAKE_WAITING;
 	TAILQ_INSERT_TAIL(&hs->waiting, h, link);
-	hs->n++;
+	count(hs, 1);
 	switch (tls_handshake(c->s.tls, &why)) {
 	case TLS_DONE:
 		succeed(h);

@@ -90,6 +90,7 @@ struct sb_worker {
 	_Atomic uint64_t compressed, compress_in, compress_out, compress_full;
 	_Atomic uint64_t compress_held; /* bytes of memory, just now */
 	_Atomic uint64_t why[WHY_N];
+	_Atomic uint32_t tls_handshaking; /* just now */
 	_Atomic uint64_t tls_handshakes, tls_resumed;
 	_Atomic uint64_t tls_failed[TLS_FAILURES];
 };
