@@ -39,6 +39,26 @@ io_read_n(int fd, void *buf, size_t n)
 	return (ssize_t)got;
 }
 
+ssize_t
+io_pread_n(int fd, void *buf, size_t n, off_t at)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r =
+		    pread(fd, (char *)buf + got, n - got, at + (off_t)got);
+
+		if (r == 0)
+			break;
+		if (r == -1 && errno == EINTR)
+			continue;
+		if (r == -1)
+			return -1;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
 int
 io_write_n(int fd, const void *buf, size_t n)
 {

@@ -18,6 +18,7 @@
 /* Reads exactly n bytes.  Returns n, less at end of file, -1 on error
  * (errno). */
 ssize_t io_read_n(int fd, void *buf, size_t n);
+ssize_t io_pread_n(int fd, void *buf, size_t n, off_t at);
 
 /* Writes all n bytes.  Returns 0 or -1 (errno). */
 int io_write_n(int fd, const void *buf, size_t n);

@@ -1,6 +1,7 @@
 /* coding.c: see coding.h. */
 #include "proxyd/http/coding.h"
 
+#include "common/base/io.h"
 #include "proxyd/http/fields.h"
 
 const char *const coding_names[CODING_N] = { "", "gzip", "br" };
@@ -68,4 +69,14 @@ coding_parse(const char *text, size_t len)
 		wish.order[1] =
 		    wish.order[0] == CODING_BR ? CODING_GZIP : CODING_BR;
 	return wish;
+}
+
+enum coding
+coding_choose(struct coding_wish wish, uint32_t codings)
+{
+	for (size_t i = 0; i < nitems(wish.order); i++)
+		if (wish.order[i] != CODING_NONE &&
+		    (codings >> (wish.order[i] - 1) & 1) != 0)
+			return wish.order[i];
+	return CODING_NONE;
 }

@@ -6,6 +6,7 @@
 #define MUSTER_CODING_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum coding { CODING_NONE, CODING_GZIP, CODING_BR, CODING_N };
 
@@ -18,5 +19,8 @@ struct coding_wish {
 extern const char *const coding_names[CODING_N], *const coding_ends[CODING_N];
 
 struct coding_wish coding_parse(const char *text, size_t len);
+
+/* The dearest of it that is among `codings`: bit 1 << (coding - 1) each. */
+enum coding coding_choose(struct coding_wish, uint32_t codings);
 
 #endif

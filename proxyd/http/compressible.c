@@ -108,6 +108,12 @@ lists_type(const char *list, const char *type, size_t len)
 	return false;
 }
 
+bool
+compressible_type(const char *list, const char *type, size_t len)
+{
+	return lists_type(*list != '\0' ? list : types, type, len);
+}
+
 static size_t
 type_len(const char *text, size_t len)
 {
@@ -116,12 +122,6 @@ type_len(const char *text, size_t len)
 	while (n < len && text[n] != ';' && text[n] != ' ' && text[n] != '\t')
 		n++;
 	return n;
-}
-
-bool
-compressible_type(const char *type, size_t len)
-{
-	return lists_type(types, type, len);
 }
 
 static enum compress_why
@@ -140,8 +140,7 @@ judge_response(const struct compress_rules *rules, const struct response *res,
 			    obstacles[i].word)))
 			return obstacles[i].why;
 	if ((type = fields_find(fs, FIELD_CONTENT_TYPE, NULL)) == NULL ||
-	    !lists_type(*rules->types != '\0' ? rules->types : types,
-		base + type->value,
+	    !compressible_type(rules->types, base + type->value,
 		type_len(base + type->value, type->value_len)))
 		return COMPRESS_TYPE;
 	/* Also of an answer to HEAD: it says what GET would. */
@@ -167,21 +166,13 @@ static enum compress_why
 judge_client(struct compressible *c, const struct compress_rules *rules,
     const struct request *req, const char *base)
 {
-	struct coding_wish wish;
-
 	if (req->minor == 0)
 		return COMPRESS_HTTP10;
 	if (fields_list(&req->fields, base, FIELD_CACHE_CONTROL,
 		"no-transform"))
 		return COMPRESS_TRANSFORM;
-	wish = wish_of(req, base);
-	for (size_t i = 0; i < nitems(wish.order); i++)
-		if (wish.order[i] != CODING_NONE &&
-		    (rules->codings >> (wish.order[i] - 1) & 1) != 0) {
-			c->coding = wish.order[i];
-			return COMPRESS_YES;
-		}
-	return COMPRESS_ACCEPT;
+	c->coding = coding_choose(wish_of(req, base), rules->codings);
+	return c->coding != CODING_NONE ? COMPRESS_YES : COMPRESS_ACCEPT;
 }
 
 /* --- entity tags */

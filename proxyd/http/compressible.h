@@ -56,7 +56,7 @@ void compressible_judge(struct compressible *, const struct compress_rules *,
     struct request *, const char *request_base, struct response *,
     const char *response_base);
 
-/* Whether our own table has a media type (without parameters). */
-bool compressible_type(const char *type, size_t len);
+/* Whether a site's list of types has this one (without its parameters). */
+bool compressible_type(const char *list, const char *type, size_t len);
 
 #endif

@@ -53,9 +53,10 @@ static const struct compiled_role *role_of(const struct compile *,
     const char *name);
 static void set_balance(struct snap_role *, const struct balance *);
 static void set_check(struct snap_role *, const struct health *);
-static void set_static(struct snap_site *, const struct site *);
 static int set_hsts(struct compile *, struct snap_site *, const char *text);
 static uint32_t first_port(const char *list);
+static void set_static(struct snap_site *, const struct site *,
+    const struct settings *);
 
 int
 compile_snapshot(struct source *s, struct scoreboard *board,
@@ -316,7 +317,7 @@ add_site(const struct site *site, void *arg)
 		out.s.flags |= SNAP_SITE_HTTPS;
 	if (site->request_buffering)
 		out.s.flags |= SNAP_SITE_COLLECTS;
-	set_static(&out.s, site);
+	set_static(&out.s, site, c->settings);
 	if (*site->owner != '\0')
 		out.s.owner_account =
 		    sb_account_row(c->board, SB_OWNER, compile_id(site->owner));
@@ -432,10 +433,13 @@ set_check(struct snap_role *r, const struct health *h)
 }
 
 static void
-set_static(struct snap_site *out, const struct site *site)
+set_static(struct snap_site *out, const struct site *site,
+    const struct settings *settings)
 {
 	const char *texts[] = { site->home, site->static_ext,
-		site->cache_control, site->charset };
+		site->cache_control, site->charset, site->compress_types };
+	const int64_t numbers[] = { site->compress, site->compress_min,
+		settings->gzip_level, settings->brotli_level };
 	crypto_generichash_state hash;
 	uint8_t key[crypto_generichash_BYTES_MIN];
 
@@ -450,6 +454,9 @@ set_static(struct snap_site *out, const struct site *site)
 		    strlen(texts[i]) + 1);
 	crypto_generichash_update(&hash, (const uint8_t *)&out->flags,
 	    sizeof(out->flags));
+	if (site->compress != 0)
+		crypto_generichash_update(&hash, (const uint8_t *)numbers,
+		    sizeof(numbers));
 	crypto_generichash_final(&hash, key, sizeof(key));
 	memcpy(&out->files_key, key, sizeof(out->files_key));
 }

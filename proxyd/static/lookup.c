@@ -169,7 +169,7 @@ find_file(struct lookup *out, const struct home *h, const char *path,
 	out->modified_ns = (uint32_t)st.st_mtim.tv_nsec;
 	out->type =
 	    mime_type(h->tools->mime, name_extension(path, strlen(path)));
-	if (compressible_type(out->type, strlen(out->type)))
+	if (compressible_type("", out->type, strlen(out->type)))
 		choose_coding(out, h, path, wish);
 	return LOOKUP_FILE;
 }

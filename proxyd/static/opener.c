@@ -11,14 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/log.h"
 #include "common/registry/sites.h"
+#include "proxyd/http/compressible.h"
 #include "proxyd/http/writer.h"
 #include "proxyd/process/confine.h"
 #include "proxyd/process/ipc.h"
 #include "proxyd/process/snapshot.h"
 #include "proxyd/static/http_date.h"
+#include "proxyd/static/variants.h"
 #include "proxyd/static/wire.h"
 
 #define THREADS	   4
@@ -32,6 +35,7 @@ struct opener {
 	struct snapshot *snap; /* under the lock, with */
 	uint64_t snap_ticket;
 	bool possible;
+	struct variants *variants;
 };
 
 /* One thread's, and the request before it. */
@@ -45,6 +49,9 @@ struct hand {
 	char home[SITE_PATH_MAX], extensions[SITE_EXTENSIONS_MAX],
 	    cache_control[SITE_FIELD_MAX], charset[SITE_CHARSET_MAX];
 	bool owner_check;
+	uint32_t compress, levels[CODING_N];
+	uint64_t compress_min;
+	char compress_types[SITE_TYPES_MAX];
 	char fields[WIRE_FIELDS_MAX];
 	char content[WARM_PIECE];
 };
@@ -64,6 +71,7 @@ static int start(struct opener *, struct err *);
 static bool receive(struct hand *);
 static void *work(void *);
 static bool find_site(struct hand *);
+static void compress(struct hand *, struct lookup *);
 static void write_fields(struct hand *, const struct lookup *,
     struct wire_answer *);
 static void read_content(struct hand *, struct lookup *, struct wire_answer *);
@@ -113,8 +121,9 @@ set_up(struct opener *o, struct err *e)
 		log_debug("%s; going on with our own table", why.text);
 	o->mime = mime_new(text, size);
 	free(text);
-	if (o->mime == NULL)
-		return err_set(e, ERR_LOCAL, "out of memory for media types");
+	o->variants = variants_new();
+	if (o->mime == NULL || o->variants == NULL)
+		return err_set(e, ERR_LOCAL, "out of memory for static files");
 	o->master = geteuid();
 	return 0;
 }
@@ -238,6 +247,7 @@ look_up(struct hand *h)
 	}
 	a.verdict = found.verdict;
 	if (found.verdict == LOOKUP_FILE) {
+		compress(h, &found);
 		write_fields(h, &found, &a);
 		read_content(h, &found, &a);
 	}
@@ -249,6 +259,18 @@ static void
 copy_text(char *to, size_t size, const struct snapshot *s, struct snap_text t)
 {
 	snprintf(to, size, "%s", snapshot_text(s, t));
+}
+
+static void
+copy_compression(struct hand *h, const struct snapshot *snap,
+    const struct snap_site *s)
+{
+	h->compress = s->compress;
+	h->compress_min = s->compress_min;
+	h->levels[CODING_GZIP] = snap->head->settings.gzip_level;
+	h->levels[CODING_BR] = snap->head->settings.brotli_level;
+	copy_text(h->compress_types, sizeof(h->compress_types), snap,
+	    s->compress_types);
 }
 
 /* Whether the snapshot says of the site what the worker's says. */
@@ -272,6 +294,7 @@ find_site(struct hand *h)
 		    s->cache_control);
 		copy_text(h->charset, sizeof(h->charset), o->snap, s->charset);
 		h->owner_check = (s->flags & SNAP_SITE_OWNER_CHECK) != 0;
+		copy_compression(h, o->snap, s);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return found;
@@ -284,6 +307,24 @@ put_field(struct writer *w, const char *name, const char *value)
 	PUT(w, ": ");
 	put_text(w, value);
 	PUT(w, "\r\n");
+}
+
+/* What has no compressed form on disk gets one here, if the site wants it. */
+static void
+compress(struct hand *h, struct lookup *l)
+{
+	const struct coding_wish wish = { { wish_of(h, 0), wish_of(h, 1) } };
+	enum coding coding = coding_choose(wish, h->compress);
+
+	if (h->compress == 0 || l->coding != CODING_NONE ||
+	    l->size < h->compress_min || l->size > VARIANT_FILE_MAX ||
+	    !compressible_type(h->compress_types, l->type, strlen(l->type)) ||
+	    strstr(h->cache_control, "no-transform") != NULL)
+		return;
+	l->varies = true;
+	if (coding != CODING_NONE)
+		variants_apply(h->o->variants, l, coding, h->levels[coding],
+		    clock_wall_ms() / 1000);
 }
 
 static void
@@ -328,7 +369,7 @@ read_content(struct hand *h, struct lookup *l, struct wire_answer *a)
 
 	if (l->size > WIRE_CONTENT_MAX)
 		return;
-	n = io_read_n(l->fd, h->content, (size_t)l->size);
+	n = io_pread_n(l->fd, h->content, (size_t)l->size, 0);
 	io_close(&l->fd);
 	if (n == (ssize_t)l->size)
 		a->content_size = (uint32_t)n;
