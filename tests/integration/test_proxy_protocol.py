@@ -5,6 +5,8 @@ import contextlib
 import json
 import os
 import socket
+import ssl
+import subprocess
 import tempfile
 
 import pytest
@@ -13,6 +15,7 @@ import muster
 import proxy as px
 import proxy_header as ph
 from muster import wait_for
+from proxy import field
 
 G = b"GET /%s HTTP/1.1\r\nHost: a\r\n"
 ONE = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -57,7 +60,7 @@ def seen(proxy, *pieces):
 
 
 def client_of(head):
-    (ip,), (real,) = (px.field(head, n) for n in
+    (ip,), (real,) = (field(head, n) for n in
                       (b"X-Forwarded-For", b"X-Real-IP"))
     assert ip == real
     return ip.decode()
@@ -145,8 +148,8 @@ def test_the_sender_is_not_the_client_when_it_comes_to_trust(proxy):
     """10/8 is trusted, the sender is not; what counts is who it names."""
     asked = ONE[:-2] + b"X-Forwarded-For: 7.7.7.7\r\n\r\n"
     head = seen(proxy, ph.v1("10.1.1.1"), asked)
-    assert px.field(head, b"X-Real-IP") == [b"7.7.7.7"]
-    assert px.field(head, b"X-Forwarded-For") == [b"7.7.7.7, 10.1.1.1"]
+    assert field(head, b"X-Real-IP") == [b"7.7.7.7"]
+    assert field(head, b"X-Forwarded-For") == [b"7.7.7.7, 10.1.1.1"]
     assert client_of(seen(proxy, ph.v1("11.1.1.1"), asked)) == "11.1.1.1"
 
 
@@ -155,7 +158,7 @@ def test_tls_before_us_is_https(proxy):
                         (ph.ssl(7, ph.tlv(ph.SSL_VERSION, b"TLSv1.3")),
                          b"https"), (b"", b"http")):
         head = seen(proxy, ph.v2(tlvs=tlvs), ONE)
-        assert px.field(head, b"X-Forwarded-Proto") == [proto]
+        assert field(head, b"X-Forwarded-Proto") == [proto]
 
 
 def test_the_connections_id_is_that_of_its_first_request(proxy):
@@ -163,13 +166,13 @@ def test_the_connections_id_is_that_of_its_first_request(proxy):
         ph.v2(tlvs=ph.tlv(ph.UNIQUE_ID, b"from-lb-1")) + G % b"1" + b"\r\n"
         + ONE)
     assert px.statuses(got) == [200, 200]
-    first, second = (px.field(h, b"X-Request-Id")[0]
+    first, second = (field(h, b"X-Request-Id")[0]
                      for h, _ in proxy.origin.requests)
     assert first == b"from-lb-1" and second != first
     proxy.reset()
     head = seen(proxy, ph.v2(tlvs=ph.tlv(ph.UNIQUE_ID, b"not a\r\ntoken")),
                 ONE)
-    assert len(px.field(head, b"X-Request-Id")[0]) == 32
+    assert len(field(head, b"X-Request-Id")[0]) == 32
 
 
 def test_half_a_header_is_waited_for_so_long_and_no_longer(proxy):
@@ -437,3 +440,122 @@ def test_from_one_balancer_through_us_to_a_node(node):
         assert header.tlvs[ph.AUTHORITY] == b"shop.example"
     wait_for(lambda: px.statuses(node.talk(ONE)[0]) == [200],
              what="no headers again")
+
+
+# ---- with TLS ----------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory):
+    """HTTPS for shop.example, whose nodes want headers of version 2."""
+    tmp = tmp_path_factory.mktemp("tls")
+    p = px.Proxy(tmp, origin=Curious, role=("--proxy-protocol", "v2"),
+                 settings={"proxy.proxy_protocol": SENDER,
+                           "proxy.header_timeout": "2s"})
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj",
+         "/CN=shop.example", "-addext", "subjectAltName=DNS:shop.example",
+         "-keyout", tmp / "key", "-out", tmp / "cert"],
+        check=True, capture_output=True)
+    p.ctl("site", "add", "shop.example", "--role", "worker_http")
+    p.ctl("site", "cert", "shop.example", "--cert", tmp / "cert", "--key",
+          tmp / "key")
+    p.ctl("set", "proxy.https.listen", f"{p.address}:8443")
+    p.daemon.expect_log("no right PROXY header")
+
+    def listens():
+        with contextlib.suppress(OSError):
+            socket.create_connection((p.address, 8443)).close()
+            return True
+    wait_for(listens, what="HTTPS")
+    yield p
+    wrong = p.close()
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+class Tls:
+    """A client whose bytes can be held back: what it would send comes from
+    hello() and goes where it is told."""
+
+    def __init__(self, proxy, alpn=("http/1.1",), source=None):
+        ctx = ssl.create_default_context()
+        ctx.check_hostname, ctx.verify_mode = False, ssl.CERT_NONE
+        if alpn:
+            ctx.set_alpn_protocols(alpn)
+        self.into, self.out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = ctx.wrap_bio(self.into, self.out,
+                                server_hostname="shop.example")
+        self.sock = socket.create_connection(
+            (proxy.address, 8443), timeout=muster.PATIENCE_S,
+            source_address=(source, 0) if source else None)
+
+    def hello(self):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.tls.do_handshake()
+        return self.out.read()
+
+    def call(self, fn, *args):
+        while True:
+            try:
+                got = fn(*args)
+                self.sock.sendall(self.out.read())
+                return got
+            except ssl.SSLWantReadError:
+                self.sock.sendall(self.out.read())
+                more = self.sock.recv(65536)
+                if more:
+                    self.into.write(more)
+                else:
+                    self.into.write_eof()
+
+    def ask(self):
+        self.call(self.tls.do_handshake)
+        self.call(self.tls.write, ONE.replace(b": a", b": shop.example"))
+        return self.call(self.tls.read, 65536)
+
+
+@pytest.mark.parametrize("cut", ["whole", "bytes", "apart"])
+@pytest.mark.parametrize("header", [ph.v1("7.7.7.7"), ph.v2("7.7.7.7")],
+                         ids=["v1", "v2"])
+def test_a_header_before_tls(secure, header, cut):
+    """Not a byte of the handshake behind it is lost."""
+    secure.reset()
+    client = Tls(secure)
+    sent = header + client.hello()
+    pieces = {"whole": [sent], "bytes": [bytes([b]) for b in sent],
+              "apart": [header, sent[len(header):]]}[cut]
+    for piece in pieces:
+        client.sock.sendall(piece)
+    assert px.statuses(client.ask()) == [200]
+    head, = [h for h, _ in secure.origin.requests]
+    assert client_of(head) == "7.7.7.7"
+    assert field(head, b"X-Forwarded-Proto") == [b"https"]
+
+
+def test_nodes_are_told_of_tls(secure):
+    for alpn in (["http/1.1"], []):
+        secure.reset()
+        client = Tls(secure, alpn)
+        client.sock.sendall(ph.v1("7.7.7.7", 99))
+        assert px.statuses(client.ask()) == [200]
+        header, = secure.origin.heads
+        assert header.source == ("7.7.7.7", 99)
+        assert header.tlvs[ph.AUTHORITY] == b"shop.example"
+        assert header.tlvs.get(ph.ALPN) == (
+            b"http/1.1" if alpn else None)
+        told, verify, inside = header.ssl
+        assert told == 1 and verify != bytes(4)
+        assert inside[ph.SSL_VERSION].decode() == client.tls.version()
+        assert inside[ph.SSL_CIPHER].decode() == client.tls.cipher()[0]
+
+
+def test_tls_without_its_header_and_a_header_from_others(secure):
+    secure.reset()
+    client = Tls(secure)  # no header: not even an alert comes back
+    client.sock.sendall(client.hello())
+    assert px.read_all(client.sock)[0] == b""
+    other = Tls(secure, source=secure.cluster.net.address())
+    other.sock.sendall(ph.v1() + other.hello())  # no TLS
+    assert px.statuses(px.read_all(other.sock)[0]) in ([], [400])
+    assert secure.origin.requests == []
