@@ -220,6 +220,7 @@ class Terminal:
         import termios
         fcntl.ioctl(child, termios.TIOCSWINSZ,
                     struct.pack("HHHH", rows, cols, 0, 0))
+        self.before = termios.tcgetattr(self.fd)
         self.proc = subprocess.Popen(
             self.argv, stdin=child, stdout=child, stderr=child,
             env=clean_env({"TERM": "xterm", **(env or {})}),

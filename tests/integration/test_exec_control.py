@@ -218,13 +218,12 @@ def test_pty_follows_the_size_and_the_keys(shared_cluster):
 def test_pty_gives_the_terminal_back(shared_cluster):
     import termios
     t = shared_cluster.terminal("exec", "-t", "w1", "echo ready; read x")
-    before = termios.tcgetattr(t.fd)
     t.expect("ready")
     wait_for(lambda: not termios.tcgetattr(t.fd)[3] & termios.ECHO,
              what="raw keys")
     t.proc.send_signal(signal.SIGTERM)
     assert t.status() == 130
-    assert termios.tcgetattr(t.fd)[3] == before[3] | termios.ECHO
+    assert termios.tcgetattr(t.fd) == t.before
 
 
 def test_pty_is_for_one(shared_cluster):

@@ -3,9 +3,12 @@ what is shown of it.  Rates are checked by what was counted, never by when."""
 
 import contextlib
 import json
+import os
 import socket
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -89,7 +92,6 @@ class Site:
 
 
 def ask(proxy, word, **more):
-    import os
     with socket.socket(socket.AF_UNIX) as s:
         fd = os.open(proxy.cluster.master.state / "run", os.O_PATH)
         try:
@@ -281,7 +283,6 @@ def test_connections_of_each_client(site, held):
 
 
 def test_a_crashed_worker_holds_nothing(site, held):
-    import os
     import signal
     site.limit("--connections", "100", "--client-connections", "8")
     held.hold(8, "192.0.2.1")
@@ -469,17 +470,29 @@ def test_a_tunnel_keeps_to_the_bandwidth(site):
     assert marks[-1][1] > BURST and len(marks) > 8
 
 
-def test_a_file_keeps_to_the_bandwidth(site):
-    home = site.proxy.cluster.tmp / site.name
-    home.mkdir()
-    for d in (home, *home.parents[:2]):
-        d.chmod(0o755)
+@pytest.fixture
+def home():
+    """Where the workers' account may look."""
+    with tempfile.TemporaryDirectory(prefix="muster-home-") as d:
+        os.chmod(d, 0o755)
+        yield Path(d)
+
+
+def test_a_file_keeps_to_the_bandwidth(site, home):
     (home / "big.zip").write_bytes(bytes(8 << 20))
     (home / "small.css").write_bytes(bytes(2000))
     for f in home.iterdir():
         f.chmod(0o644)
     site.proxy.ctl("site", "set", site.name, "--home", home, "--static", "on")
     site.limit("--bandwidth", SPEED)
+
+    def is_ours():
+        """For both workers: who opens files hears of a site a moment after
+        they do."""
+        site.proxy.reset()
+        return all(site.ask(path=b"/small.css")[0] == 200 for _ in range(8)) \
+            and not site.proxy.origin.requests
+    muster.wait_for(is_ours, what="static files")
     start = time.monotonic()
     with site.proxy.connect() as s:
         s.sendall(site.get(path=b"/big.zip"))

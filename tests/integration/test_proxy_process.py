@@ -309,8 +309,8 @@ def test_upgrade_under_load(proxy):
     assert load.stop() == []
     proxy.adopt()
     # Whatever was counted still is, and what is asked the new one answers.
-    sites = {s["site"]: s for s in proxy.ask(ask="sites")["sites"]}
-    assert sites["a"]["requests"] == load.done
+    wait_for(lambda: {s["site"]: s["requests"] for s in proxy.ask(
+        ask="sites")["sites"]}["a"] == load.done, what="the same count")
     assert proxy.status()["pid"] == proxy.pid
     assert {w["pid"] for w in proxy.workers()} == set(
         w["pid"] for w in proxy.status()["workers"])

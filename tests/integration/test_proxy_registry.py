@@ -120,9 +120,11 @@ def test_a_follower_that_dies_is_replaced(proxy):
     wait_for(lambda: proxy.get("/", host="new")[0] == 200)
     assert load.stop() == []
     # Not one row was given out twice: both sites count for themselves.
-    sites = {s["site"]: s["requests"] for s in
-             proxy.ask(ask="sites")["sites"]}
-    assert sites["a"] == load.done and sites["new"] >= 1 and sites["b"] == 0
+    def counts():
+        return {s["site"]: s["requests"] for s in
+                proxy.ask(ask="sites")["sites"]}
+    wait_for(lambda: counts()["a"] == load.done, what="the last ones")
+    assert counts()["new"] >= 1 and counts()["b"] == 0
 
 
 def test_a_hundred_changes_a_second(proxy):

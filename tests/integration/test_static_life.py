@@ -148,7 +148,7 @@ def test_why_a_node_serves_is_told(site):
                "/private.css": "unreadable"}
     for path, reason in reasons.items():
         told = site.through(path).fields.get("x-muster-why", "")
-        assert f" static={reason} " in told, (path, told)
+        assert f"static={reason}" in told.split(), (path, told)
     site.set("--home", "/nonexistent")
     muster.wait_for(lambda: site.through("/x.css").fields[
         "x-muster-why"].split().count("static=home"))
