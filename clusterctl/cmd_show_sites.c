@@ -42,7 +42,7 @@ static const struct opt_set sites_sets[] = {
 	WATCH_OPTS(struct sites_opts),
 };
 
-/* Of owners the first is left out. */
+/* Of owners the first and the last are left out. */
 static const struct json_column columns[] = {
 	{ "SITE", "site", CELL_TEXT },
 	{ "OWNER", "owner", CELL_TEXT },
@@ -59,6 +59,7 @@ static const struct json_column columns[] = {
 	{ "OUT", "bytes_out", CELL_BYTES },
 	{ "NODE TIME", "node_us", CELL_US },
 	{ "TUNNELS", "tunnels", CELL_NUMBER },
+	{ "CERT DAYS", "cert_days", CELL_NUMBER },
 };
 
 static int run(struct context *, const void *, int, char **, struct err *);
@@ -74,7 +75,8 @@ const struct command cmd_show_sites = {
 	.about = "Requests by status, bytes from and to clients, and the time "
 		 "that nodes spent,\nsince the counters began; they survive "
 		 "restarts.  The last line, (others), is\nthe sum of all that "
-		 "--top leaves out.\n",
+		 "--top leaves out.  CERT DAYS: until the certificate that "
+		 "clients of the site get ends.\n",
 	.examples = "  clusterctl show_sites --top 5 --watch 1s\n"
 		    "  clusterctl show_sites --owners --json\n",
 	.section = SECTION_SITES,
@@ -101,7 +103,7 @@ show(struct context *cx, const void *arg, struct err *e)
 	const struct sites_opts *o = arg;
 	size_t skip = o->owners ? 1 : 0;
 	struct showing s = { o,
-		json_table_new(columns + skip, nitems(columns) - skip,
+		json_table_new(columns + skip, nitems(columns) - 2 * skip,
 		    before) };
 	json_t *question = json_pack("{s:s s:I s:b}", "ask", "sites", "top",
 	    (json_int_t)o->top, "owners", o->owners);

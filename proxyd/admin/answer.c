@@ -7,6 +7,7 @@
 #include "common/base/io.h"
 #include "common/base/json.h"
 #include "common/base/name.h"
+#include "proxyd/admin/report_certs.h"
 
 #define TOP_MAX 10000
 
@@ -101,11 +102,12 @@ answer_status(const struct report *r, json_t *request, struct err *e)
 {
 	(void)request;
 	(void)e;
-	return json_pack("{s:s s:i s:I s:I s:I s:s s:s s:o s:o}", "version",
+	return json_pack("{s:s s:i s:I s:I s:I s:s s:s s:o s:o s:o}", "version",
 	    MUSTER_VERSION, "pid", (int)getpid(), "compiled",
 	    (json_int_t)r->snapshot->head->revision, "n_sites",
 	    (json_int_t)r->snapshot->head->n_sites, "upgrades_failed",
 	    (json_int_t)r->notices->n_upgrades, "upgrade_trouble",
 	    r->notices->upgrade, "settings_trouble", r->notices->settings,
-	    "nodes", report_nodes(r), "workers", report_workers(r));
+	    "nodes", report_nodes(r), "workers", report_workers(r), "tls",
+	    report_certs(r));
 }

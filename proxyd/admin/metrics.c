@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
+#include "proxyd/admin/report_certs.h"
 
 struct metric {
 	const char *name, *type, *help;
@@ -67,8 +69,16 @@ static const struct metric site_metrics[] = {
 	{ "muster_site_limited_total", "counter", "Requests that its limits refused.", "limited", 1 },
 	{ "muster_site_errors_total", "counter", "Answers 5xx.", "s5xx", 1 },
 };
+static const struct metric cert_metrics[] = {
+	{ "muster_certificates", "gauge", "Certificates of sites in force.", "certificates", 1 },
+	{ "muster_certificates_first_not_after_seconds", "gauge", "When the first of them ends, since 1970.", "not_after_s", 1 },
+};
+static const struct metric soon_metrics[] = {
+	{ "muster_certificate_not_after_seconds", "gauge", "When one ends, since 1970; those that do within 30 days.", "not_after_s", 1 },
+};
 /* clang-format on */
 
+static int write_certs(const struct report *, struct evbuffer *);
 static void write_group(struct evbuffer *, const struct metric *, size_t n,
     json_t *rows, const char *const *labels);
 static void write_sample(struct evbuffer *, const struct metric *, json_t *row,
@@ -106,12 +116,34 @@ metrics_write(const struct report *r, struct evbuffer *out, struct err *e)
 	    reason_labels);
 	write_group(out, site_metrics, nitems(site_metrics), sites,
 	    site_labels);
+	if (write_certs(r, out) == -1)
+		rv = err_set(e, ERR_LOCAL, "out of memory for metrics");
 out:
 	json_decref(nodes);
 	json_decref(workers);
 	json_decref(reasons);
 	json_decref(sites);
 	json_decref(rest);
+	return rv;
+}
+
+static int
+write_certs(const struct report *r, struct evbuffer *out)
+{
+	static const char *const no_labels[] = { NULL };
+	static const char *const labels[] = { "site", "kind", NULL };
+	json_t *all = json_pack("[o]", report_certs(r));
+	json_t *soon = report_certs_soon(r, clock_wall_ms() / 1000);
+	int rv = all == NULL || soon == NULL ? -1 : 0;
+
+	if (rv == 0) {
+		write_group(out, cert_metrics, nitems(cert_metrics), all,
+		    no_labels);
+		write_group(out, soon_metrics, nitems(soon_metrics), soon,
+		    labels);
+	}
+	json_decref(all);
+	json_decref(soon);
 	return rv;
 }
 

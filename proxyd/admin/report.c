@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
+#include "proxyd/admin/report_certs.h"
 #include "proxyd/balance/balance.h"
 #include "proxyd/limits/site_limits.h"
 
@@ -396,6 +398,10 @@ account_row(const struct report *r, const struct ranked *a, bool owner)
 	counters = usage_row(&u);
 	json_object_update(row, counters);
 	json_decref(counters);
+	if (!owner)
+		json_object_set_new(row, "cert_days",
+		    report_cert_days(r, text(r, a->site->name),
+			clock_wall_ms() / 1000));
 	return row;
 }
 
