@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import tempfile
 import threading
 from pathlib import Path
@@ -260,13 +259,13 @@ def test_what_finds_no_room_goes_through(make, kind, settings):
 
 
 def unchunked(raw):
-    out = []
-    while raw:
-        m = re.match(rb"([0-9a-f]+)\r\n", raw)
-        n = int(m[1], 16)
-        out.append(raw[m.end():m.end() + n])
-        assert raw[m.end() + n:m.end() + n + 2] == b"\r\n"
-        raw = raw[m.end() + n + 2:]
+    out, at = [], 0
+    while at < len(raw):
+        end = raw.index(b"\r\n", at)
+        size = int(raw[at:end], 16)
+        out.append(raw[end + 2:end + 2 + size])
+        at = end + 2 + size + 2
+        assert raw[at - 2:at] == b"\r\n"
     return b"".join(out)
 
 
