@@ -86,6 +86,8 @@ outcome_of_err(const struct err *why, bool delivered)
 enum outcome
 outcome_of_answer(const struct err *why)
 {
+	if (why->code == ERR_LATE)
+		return OUTCOME_UNREACHABLE;
 	switch (err_exit_status(why->code)) {
 	case ERR_DENIED:
 		return OUTCOME_DENIED;

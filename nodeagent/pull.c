@@ -303,7 +303,8 @@ static void
 pull_failed(struct pull *p, const struct err *why)
 {
 	/* One late answer is no news in a busy cluster. */
-	bool late = why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT;
+	bool late = why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT ||
+	    why->code == ERR_LATE;
 
 	p->n_failed++;
 	if (p->refused)

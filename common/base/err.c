@@ -32,6 +32,7 @@ static const struct {
 	{ ERR_LOCKED,      8, "locked"      },
 	{ ERR_CORRUPT,     8, "corrupt"     },
 	{ ERR_PENDING,     7, "pending"     },
+	{ ERR_LATE,        4, "late"        },
 };
 /* clang-format on */
 

@@ -33,7 +33,8 @@ enum err_code {
 	ERR_VERSION = 23,  /* no protocol version in common, newer schema */
 	ERR_LOCKED = 24,   /* the authority key is under its passphrase */
 	ERR_CORRUPT = 25,  /* a stored file or record is damaged */
-	ERR_PENDING = 26   /* waits for an approval */
+	ERR_PENDING = 26,  /* waits for an approval */
+	ERR_LATE = 27	   /* came too late: nothing was begun */
 };
 
 struct err {

@@ -40,6 +40,7 @@ struct channel {
 	const struct channel_policy *policy; /* server */
 	void *arg;
 	struct addr addr;
+	int64_t began_ms;
 	struct handshake *handshake; /* NULL once it is over */
 	struct peer *peer;	     /* NULL before that */
 	struct noise_cipher send, receive;
@@ -65,7 +66,7 @@ static const struct {
 	    STREAM_READING, PROTO_HANDSHAKE_MAX, take_answer },
 	[CH_EXPECT]   = { TO(CH_ANSWERED) | TO(CH_FLUSH) | TO(CH_DEAD),
 	    STREAM_READING, PROTO_HANDSHAKE_MAX, take_offer },
-	[CH_ANSWERED] = { TO(CH_OPEN) | TO(CH_DEAD),
+	[CH_ANSWERED] = { TO(CH_OPEN) | TO(CH_FLUSH) | TO(CH_DEAD),
 	    STREAM_READING, PROTO_HANDSHAKE_MAX, take_record },
 	[CH_OPEN]     = { TO(CH_FLUSH) | TO(CH_DEAD),
 	    STREAM_READING, PROTO_FRAME_MAX, take_record },
@@ -86,6 +87,7 @@ static void channel_set_mode(struct channel *);
 static void channel_die(struct channel *, const struct err *why);
 static void channel_reap(struct channel *);
 static void channel_goodbye(struct channel *);
+static void channel_tell_late(struct channel *);
 static bool is_proven(const struct channel *);
 static void set_deadline(struct channel *, int ms);
 static void on_deadline(evutil_socket_t, short what, void *);
@@ -322,6 +324,7 @@ channel_new(struct event_base *base, const struct addr *addr,
 	c->handlers = handlers;
 	c->arg = arg;
 	c->addr = *addr;
+	c->began_ms = clock_mono_ms();
 	evtimer_assign(&c->deadline, base, on_deadline, c);
 	return c;
 }
@@ -449,10 +452,12 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 		    "%s took the connection but does not answer", text);
 		break;
 	case CH_EXPECT:
-	case CH_ANSWERED:
 		err_set(&e, ERR_TIMEOUT,
 		    "the peer did not finish the handshake in time");
 		break;
+	case CH_ANSWERED:
+		channel_tell_late(c);
+		return;
 	case CH_FLUSH:
 		err_set(&e, ERR_TIMEOUT,
 		    "the peer did not take the last %zu bytes",
@@ -463,6 +468,26 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	}
 	/* Why we closed counts more than how the closing went. */
 	channel_die(c, c->why.code == ERR_NONE ? &e : NULL);
+}
+
+/* Its first record may be on its way, and it shall know that nothing came of
+ * it: then it is safe to ask again. */
+static void
+channel_tell_late(struct channel *c)
+{
+	char json[PROTO_ERROR_MAX];
+	struct err e;
+
+	err_set(&c->why, ERR_LATE,
+	    "the handshake was not finished in time; nothing was begun (one "
+	    "of the two machines, or the network, is overloaded)");
+	if (queue_record(c, REC_ERROR, json, proto_format_error(&c->why, json),
+		&e) == -1) {
+		channel_die(c, NULL);
+		return;
+	}
+	channel_move(c, CH_FLUSH);
+	channel_goodbye(c);
 }
 
 static void
@@ -506,6 +531,12 @@ on_ended(const struct err *why, void *arg)
 		e = *why;
 		if (c->state < CH_OPEN)
 			err_wrap(&e, "%s", text);
+	} else if (c->state == CH_OFFERED &&
+	    clock_mono_ms() - c->began_ms >= PROTO_HANDSHAKE_S * 1000) {
+		err_set(&e, ERR_UNREACHABLE,
+		    "%s gave up the handshake: one of the two machines, or "
+		    "the network, is overloaded",
+		    text);
 	} else if (c->state == CH_OFFERED) {
 		err_set(&e, ERR_UNREACHABLE,
 		    "%s hung up in the handshake: it has another key than "

@@ -1,5 +1,7 @@
 """Strangers: floods, slow bytes, garbage.  Others are served on."""
 
+import contextlib
+import json
 import resource
 import select
 import socket
@@ -149,6 +151,52 @@ def relay(trap, server):
                 client.close()
                 server.close()
                 return taken
+
+
+def carry(client, server, late):
+    """From a client to a node and back; all that the client sends (offer), or
+    all behind its first message (proof), comes when the node has said its
+    last."""
+    held = b""
+    if late == "proof":
+        server.sendall(client.recv(65536))
+    while True:
+        for end in select.select([client, server], [], [])[0]:
+            data = end.recv(65536)
+            if end is client and data:
+                held += data
+            elif end is server and data:
+                client.sendall(data)
+            elif end is server:
+                with contextlib.suppress(OSError):
+                    server.sendall(held)
+                client.close()
+                server.close()
+                return
+
+
+@pytest.mark.parametrize("late, says", [
+    ("offer", "gave up the handshake: one of the two machines, or the "),
+    ("proof", "the handshake was not finished in time; nothing was begun"),
+])
+def test_a_late_order_is_not_taken_for_delivered(cluster, late, says):
+    """On an overloaded machine a client may be slower than the node waits:
+    its order is on the way, but the node never took it."""
+    w1 = cluster.add_worker("w1", start=False)
+    real = cluster.net.address()
+    w1.argv += ["--listen", f"{real}:7400"]
+    w1.start()
+    mark = cluster.tmp / "mark"
+    with socket.create_server((w1.address, 7400)) as trap:
+        p = cluster.ctl_start("--json", "exec", "--connect-timeout", "20s",
+                              "w1", f"touch {mark}")
+        client, _ = trap.accept()
+        carry(client, socket.create_connection((real, 7400)), late)
+        out, err = p.communicate(timeout=muster.PATIENCE_S)
+    assert p.returncode == 4
+    assert json.loads(out)["class"] == "unreachable"
+    assert "w1: not delivered: unreachable: " in err.decode()
+    assert says in err.decode() and not mark.exists()
 
 
 @pytest.mark.parametrize("request_", [
