@@ -1,14 +1,13 @@
 /* json_table.c: see json_table.h. */
 #include "clusterctl/json_table.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clusterctl/xalloc.h"
 #include "common/base/text.h"
-
-#define COLUMNS_MAX 20
 
 /* A row and where it came, so that the order of equals is theirs. */
 struct row {
@@ -36,6 +35,7 @@ json_table_new(const struct json_column *columns, size_t n,
 {
 	struct json_table *t = xcalloc(1, sizeof(*t));
 
+	assert(n <= TABLE_COLUMNS_MAX);
 	t->columns = columns;
 	t->n_columns = n;
 	t->before = before;
@@ -106,10 +106,10 @@ compare_rows(const void *a, const void *b, void *arg)
 static void
 print(const struct json_table *t)
 {
-	struct column columns[COLUMNS_MAX] = { 0 };
+	struct column columns[TABLE_COLUMNS_MAX] = { 0 };
 	struct table *table;
 
-	for (size_t i = 0; i < t->n_columns && i < COLUMNS_MAX; i++) {
+	for (size_t i = 0; i < t->n_columns; i++) {
 		columns[i].title = t->columns[i].title;
 		columns[i].kind = t->columns[i].kind > CELL_STATE ?
 		    COLUMN_NUMBER :

@@ -44,6 +44,8 @@ struct column {
 
 struct table;
 
+#define TABLE_COLUMNS_MAX 32
+
 /* Once, at the start.  Colours: on a terminal, unless no_color or $NO_COLOR. */
 void output_open(bool json, bool no_color);
 

@@ -1,6 +1,7 @@
 /* table.c: the tables of output.h: rows once, in any of three forms. */
 #include "clusterctl/output.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,6 @@
 
 #include "common/base/io.h"
 #include "clusterctl/xalloc.h"
-
-#define COLUMNS_MAX 24
 
 struct cell {
 	char *text; /* NULL: nothing known */
@@ -20,7 +19,7 @@ struct table {
 	const struct column *columns;
 	size_t n_columns;
 	unsigned form;		   /* the ON_* bit of this output */
-	size_t width[COLUMNS_MAX]; /* on a terminal */
+	size_t width[TABLE_COLUMNS_MAX]; /* on a terminal */
 	struct cell *cells;	   /* row by row */
 	size_t n_cells, cells_room;
 };
@@ -42,8 +41,9 @@ table_new(const struct column *columns, size_t n)
 {
 	struct table *t = xcalloc(1, sizeof(*t));
 
+	assert(n <= TABLE_COLUMNS_MAX);
 	t->columns = columns;
-	t->n_columns = n < COLUMNS_MAX ? n : COLUMNS_MAX;
+	t->n_columns = n;
 	t->form = output_is_json() ? ON_JSON :
 	    output_is_tty()	   ? ON_TTY :
 				     ON_PIPE;
@@ -170,7 +170,7 @@ next_shown(const struct table *t)
 static void
 print_titles(const struct table *t)
 {
-	struct cell titles[COLUMNS_MAX];
+	struct cell titles[TABLE_COLUMNS_MAX];
 
 	for (size_t i = 0; i < t->n_columns; i++)
 		titles[i] =
