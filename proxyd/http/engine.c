@@ -79,6 +79,7 @@ engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
 	e->client_fds = descriptors_for_clients();
 	e->tools.bufs = &e->bufs;
 	e->tools.pipes = &e->pipes;
+	e->tools.slow_rate = FLOW_SLOW;
 	LIST_INIT(&e->listeners);
 	TAILQ_INIT(&e->idle_nodes);
 	TAILQ_INIT(&e->waiting);

@@ -81,7 +81,8 @@ struct engine {
 	uint32_t n_queued;
 	bool serving; /* a queue, just now */
 
-	TAILQ_HEAD(waiting_list, client) waiting; /* for leave to send: limit.h */
+	TAILQ_HEAD(waiting_list, client)
+	waiting; /* for leave to send: limit.h */
 	uint32_t n_waiting;
 
 	struct event *tick, *queue_tick, *limit_tick;

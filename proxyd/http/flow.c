@@ -1,12 +1,12 @@
 /* flow.c: see flow.h. */
 #include "proxyd/http/flow.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "proxyd/http/flow_parts.h"
 
 #define PATIENCE_MS 20	       /* a full destination is watched so long */
-#define SLOW_RATE   8000       /* bytes a ms: below, it is a slow one */
 #define JOIN_MAX    (4U << 10) /* of a body copied behind its head */
 /* Bytes before others have their turn; a filter takes its time. */
 #define TURN_MAX	(2U << 20)
@@ -174,7 +174,7 @@ is_slow(struct flow *f, const struct flow_tools *t)
 	if (f->full_ms != 0 && age < PATIENCE_MS)
 		return false;
 	f->slow = f->full_ms != 0 &&
-	    f->written - f->full_at < (uint64_t)age * SLOW_RATE;
+	    f->written - f->full_at < (uint64_t)age * t->slow_rate;
 	f->full_ms = t->now_ms;
 	f->full_at = f->written;
 	return f->slow;
@@ -344,8 +344,9 @@ store_to(struct flow *f, struct flow_tools *t, struct sock *dst, struct buf *b)
 		if (f->written - start > TURN_MAX)
 			return FLOW_WAITS_TURN;
 		n = store_peek(t->spool, &f->store, b->data, leave(f, b->room));
+		/* Whoever looks after us from time to time comes again. */
 		if (n < 0)
-			return FLOW_LOST;
+			return errno == EAGAIN ? FLOW_WAITS_DST : FLOW_LOST;
 		sent = sock_send(dst, &(struct iovec){ b->data, (size_t)n }, 1,
 		    false);
 		if (sent < 0)

@@ -104,7 +104,13 @@ struct flow_tools {
 	struct pipe_pool *pipes;
 	struct spool *spool; /* NULL: none */
 	int64_t now_ms;
+	uint32_t slow_rate; /* bytes a ms: below, a destination is slow */
 };
+
+/* A body that goes through the file costs copies, so a reader of some speed
+ * is worth waiting for, while nobody else waits for the node. */
+#define FLOW_SLOW	  2000
+#define FLOW_SLOW_PRESSED 32000
 
 enum flow_result {
 	FLOW_WAITS_SRC,

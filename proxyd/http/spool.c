@@ -20,6 +20,7 @@
 
 #define PUNCH_A_TURN 16	   /* holes; neighbours are one */
 #define RETRY_MS     1000  /* after an error nothing is written so long */
+#define MISSES_MAX   20	   /* then a read waits for the disk after all */
 #define SILENT_MS    60000 /* and the next one is not told so long */
 
 struct spool {
@@ -31,6 +32,7 @@ struct spool {
 	uint32_t *next; /* by block; 0: none */
 	uint32_t warm;	/* free blocks, newest first */
 	uint32_t hole;	/* free blocks with nothing behind them */
+	bool waits;	/* this file system knows no reads that do not */
 	int64_t now_ms;
 	int64_t retry_ms;  /* nothing is written before */
 	int64_t silent_ms; /* no error is told before */
@@ -285,8 +287,44 @@ store_put_pipe(struct spool *sp, struct store *st, struct pipe *p)
 
 /* --- reading */
 
+/* Asks for the rest of the block, and the next one. */
+static void
+fetch(struct spool *sp, const struct store *st)
+{
+	uint32_t next = sp->next[st->read];
+
+	posix_fadvise(sp->fd, place(st->read, st->read_at),
+	    SPOOL_BLOCK - st->read_at, POSIX_FADV_WILLNEED);
+	if (next != 0)
+		posix_fadvise(sp->fd, place(next, 0), SPOOL_BLOCK,
+		    POSIX_FADV_WILLNEED);
+}
+
+/* As pread(2), but from memory alone, unless that fails too often. */
+static ssize_t
+read_cached(struct spool *sp, struct store *st, char *buf, size_t size)
+{
+	struct iovec iov = { buf, size };
+	off_t at = place(st->read, st->read_at);
+	bool wait = sp->waits || st->misses >= MISSES_MAX;
+	ssize_t n = preadv2(sp->fd, &iov, 1, at, wait ? 0 : RWF_NOWAIT);
+
+	if (n == -1 && errno == EOPNOTSUPP) {
+		sp->waits = true;
+		n = preadv2(sp->fd, &iov, 1, at, 0);
+	}
+	if (n == -1 && errno == EAGAIN) {
+		st->misses++;
+		fetch(sp, st);
+		errno = EAGAIN;
+	} else {
+		st->misses = 0;
+	}
+	return n;
+}
+
 ssize_t
-store_peek(struct spool *sp, const struct store *st, char *buf, size_t size)
+store_peek(struct spool *sp, struct store *st, char *buf, size_t size)
 {
 	size_t there = SPOOL_BLOCK - st->read_at;
 	ssize_t n;
@@ -297,11 +335,8 @@ store_peek(struct spool *sp, const struct store *st, char *buf, size_t size)
 		there = size;
 	if (there == 0)
 		return 0;
-	if (st->read_at == 0 && sp->next[st->read] != 0)
-		posix_fadvise(sp->fd, place(sp->next[st->read], 0), SPOOL_BLOCK,
-		    POSIX_FADV_WILLNEED);
 	do
-		n = pread(sp->fd, buf, there, place(st->read, st->read_at));
+		n = read_cached(sp, st, buf, there);
 	while (n == -1 && errno == EINTR);
 	if (n == 0)
 		errno = EIO; /* somebody has cut the file */

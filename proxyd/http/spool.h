@@ -3,9 +3,9 @@
  * unlinked file: first in, first out, in blocks of 64 KiB.
  *
  * Everything goes through the page cache.  A write waits for the disk only
- * where the kernel makes every writer wait (too many dirty pages); a read
- * waits when the pages were pushed out of memory meanwhile, and the next
- * block is asked for ahead.  Bytes are copied out, never sent from the file's
+ * where the kernel makes every writer wait (too many dirty pages).  A read
+ * does not wait: pages that were pushed out of memory meanwhile are asked
+ * for, and looked for again later.  Bytes are copied out, never sent from the file's
  * own pages: the kernel would go on sending from them (a lost packet) when
  * they are already somebody else's.
  *
@@ -34,6 +34,7 @@ struct store {
 	uint32_t read_at;  /* in `read` */
 	uint32_t write_at; /* in `last` */
 	bool keep;	   /* what was read stays: see store_rewind() */
+	uint8_t misses;	   /* in a row: its pages were not in memory */
 	uint64_t size;	   /* bytes to be read */
 	uint64_t total;	   /* and those already read */
 };
@@ -64,8 +65,9 @@ size_t store_put(struct spool *, struct store *, const char *, size_t);
 size_t store_put_pipe(struct spool *, struct store *, struct pipe *);
 
 /* Copies the next bytes, at most one block of them, and leaves them there.
- * Returns how many, or -1 (errno). */
-ssize_t store_peek(struct spool *, const struct store *, char *, size_t);
+ * Returns how many, or -1: EAGAIN, they are on their way from the disk; else
+ * they are lost. */
+ssize_t store_peek(struct spool *, struct store *, char *, size_t);
 
 /* Takes out what store_peek() showed. */
 void store_eat(struct spool *, struct store *, size_t);

@@ -142,6 +142,7 @@ count_queued(struct exchange *x, int by)
 	_Atomic uint32_t *cells = sb_target(e->sb, x->role->target)->active;
 
 	e->n_queued += (uint32_t)by;
+	e->tools.slow_rate = e->n_queued > 0 ? FLOW_SLOW_PRESSED : FLOW_SLOW;
 	if (by > 0)
 		sb_hold(cells, e->slot);
 	else

@@ -27,7 +27,9 @@ static struct event_base *base;
 static struct sock_loop loop;
 static struct buf_pool bufs;
 static struct pipe_pool pipes;
-static struct flow_tools tools = { .bufs = &bufs, .pipes = &pipes };
+static struct flow_tools tools = { .bufs = &bufs,
+	.pipes = &pipes,
+	.slow_rate = FLOW_SLOW };
 
 static void
 noted(int fd, short what, void *arg)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -238,6 +239,41 @@ a_file_that_cannot_grow(void **state)
 	free(got);
 }
 
+/* What was pushed out of memory comes back, after a while. */
+static void
+pages_that_left_memory(void **state)
+{
+	char *bytes = malloc(5 * SPOOL_BLOCK), *got = malloc(SPOOL_BLOCK);
+	struct store st = { 0 };
+	uint64_t place = 0;
+	unsigned misses = 0;
+	int fd;
+	struct spool *sp = new_spool(&fd);
+
+	(void)state;
+	fill(bytes, 0, 5 * SPOOL_BLOCK);
+	assert_int_equal(store_put(sp, &st, bytes, 5 * SPOOL_BLOCK),
+	    5 * SPOOL_BLOCK);
+	assert_int_equal(fsync(fd), 0);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	while (st.size > 0) {
+		ssize_t n = store_peek(sp, &st, got, SPOOL_BLOCK);
+
+		if (n == -1) {
+			assert_int_equal(errno, EAGAIN);
+			assert_in_range(++misses, 1, 5 * 21);
+			continue;
+		}
+		assert_memory_equal(got, bytes + place, (size_t)n);
+		store_eat(sp, &st, (size_t)n);
+		place += (uint64_t)n;
+	}
+	assert_int_equal(place, 5 * SPOOL_BLOCK);
+	spool_free(sp);
+	free(bytes);
+	free(got);
+}
+
 /* A smaller bound takes nothing away, and nothing new until there is room. */
 static void
 a_bound_may_change(void **state)
@@ -272,6 +308,7 @@ main(void)
 		cmocka_unit_test(pipes_into_stores),
 		cmocka_unit_test(a_file_that_cannot_grow),
 		cmocka_unit_test(a_bound_may_change),
+		cmocka_unit_test(pages_that_left_memory),
 	};
 
 	return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
