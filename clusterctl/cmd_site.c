@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clusterctl/cert_keep.h"
+#include "clusterctl/output.h"
 #include "clusterctl/report.h"
 #include "clusterctl/site_intake.h"
 #include "common/base/io.h"
@@ -153,6 +154,16 @@ run_add(struct context *cx, const void *opts, int argc, char **argv,
 	return report_done(cx, "Site %s is added.", argv[0]);
 }
 
+/* It is accepted, for the home may come later; but not in silence. */
+static void
+remark_home(const struct site *s)
+{
+	if (site_lacks_home(s))
+		output_note("site %s has no home yet, so --static on does "
+			    "nothing (clusterctl site set %s --home DIR)",
+		    s->name, s->name);
+}
+
 static int
 add_one(struct registry *r, const char *name, const struct add_opts *o,
     struct err *e)
@@ -168,6 +179,8 @@ add_one(struct registry *r, const char *name, const struct add_opts *o,
 		rv = site_add_alias(&s, o->aliases.v[i], e);
 	if (rv == 0)
 		rv = sites_add(r, &s, e);
+	if (rv == 0)
+		remark_home(&s);
 	site_fini(&s);
 	return rv;
 }
@@ -175,7 +188,7 @@ add_one(struct registry *r, const char *name, const struct add_opts *o,
 static int
 add_many(struct context *cx, const struct add_opts *o, struct err *e)
 {
-	size_t n;
+	struct site_tally n;
 
 	if (o->aliases.n > 0)
 		return err_set(e, ERR_USAGE,
@@ -184,7 +197,12 @@ add_many(struct context *cx, const struct add_opts *o, struct err *e)
 	if (site_intake(context_registry(cx), o->from_file, &o->fields, &n,
 		e) == -1)
 		return -1;
-	return report_done(cx, "%zu sites are added.", n);
+	if (n.n_homeless > 0)
+		output_note("%zu of them have no home yet, so their static on "
+			    "does nothing (clusterctl site set SITE --home "
+			    "DIR)",
+		    n.n_homeless);
+	return report_done(cx, "%zu sites are added.", n.n);
 }
 
 static int
@@ -192,6 +210,7 @@ run_set(struct context *cx, const void *opts, int argc, char **argv,
     struct err *e)
 {
 	struct registry *r = context_registry(cx);
+	struct site s;
 	int rv;
 
 	(void)argc;
@@ -202,8 +221,10 @@ run_set(struct context *cx, const void *opts, int argc, char **argv,
 	if (registry_begin(r, e, "set site %.200s", argv[0]) == -1)
 		return -1;
 	rv = fields_apply(&site_options, opts, r, argv[0], sites_set, e);
-	if (registry_end(r, rv, e) == -1)
+	if (registry_end(r, rv, e) == -1 || sites_get(r, argv[0], &s, e) == -1)
 		return -1;
+	remark_home(&s);
+	site_fini(&s);
 	return report_done(cx, "Site %s is changed.", argv[0]);
 }
 

@@ -9,9 +9,9 @@
 #include "common/base/json.h"
 
 static int add_lines(char *text, size_t size, struct registry *,
-    const struct field_values *defaults, size_t *n, struct err *);
+    const struct field_values *defaults, struct site_tally *n, struct err *);
 static int add_line(char *line, size_t len, struct registry *,
-    const struct field_values *defaults, size_t *n, struct err *);
+    const struct field_values *defaults, struct site_tally *n, struct err *);
 static int from_json(const char *line, struct site *, struct err *);
 static int set_field(struct site *, const char *key, json_t *value,
     struct err *);
@@ -19,7 +19,7 @@ static int add_aliases(struct site *, json_t *value, struct err *);
 
 int
 site_intake(struct registry *r, const char *path,
-    const struct field_values *defaults, size_t *n, struct err *e)
+    const struct field_values *defaults, struct site_tally *n, struct err *e)
 {
 	size_t size;
 	char *text;
@@ -29,7 +29,7 @@ site_intake(struct registry *r, const char *path,
 	 * change is open, and who writes into a pipe may take long. */
 	if (slurp(path, SITE_FILE_MAX, &text, &size, e) == -1)
 		return -1;
-	*n = 0;
+	*n = (struct site_tally){ 0 };
 	if (registry_begin(r, e, "add sites from %.150s", path) == -1)
 		rv = -1;
 	else
@@ -58,7 +58,7 @@ site_intake_line(const char *line, const struct field_values *defaults,
 
 static int
 add_lines(char *text, size_t size, struct registry *r,
-    const struct field_values *defaults, size_t *n, struct err *e)
+    const struct field_values *defaults, struct site_tally *n, struct err *e)
 {
 	char *const end = text + size;
 	size_t at = 0;
@@ -75,10 +75,10 @@ add_lines(char *text, size_t size, struct registry *r,
 	return 0;
 }
 
-/* *n counts the sites: not every line is one. */
+/* Not every line is a site. */
 static int
 add_line(char *line, size_t len, struct registry *r,
-    const struct field_values *defaults, size_t *n, struct err *e)
+    const struct field_values *defaults, struct site_tally *n, struct err *e)
 {
 	struct site s;
 	int rv;
@@ -94,8 +94,9 @@ add_line(char *line, size_t len, struct registry *r,
 		return 0;
 	if ((rv = site_intake_line(line, defaults, &s, e)) == 0)
 		rv = sites_add(r, &s, e);
+	n->n++;
+	n->n_homeless += site_lacks_home(&s);
 	site_fini(&s);
-	++*n;
 	return rv;
 }
 

@@ -20,9 +20,14 @@
 int site_intake_line(const char *line, const struct field_values *defaults,
     struct site *, struct err *);
 
-/* All sites of a file ("-": standard input), in one change; *n counts them.
- * An err names the line. */
+struct site_tally {
+	size_t n;
+	size_t n_homeless; /* of them, as site_lacks_home() says */
+};
+
+/* All sites of a file ("-": standard input), in one change.  An err names the
+ * line. */
 int site_intake(struct registry *, const char *path,
-    const struct field_values *defaults, size_t *n, struct err *);
+    const struct field_values *defaults, struct site_tally *, struct err *);
 
 #endif

@@ -141,6 +141,12 @@ site_fini(struct site *s)
 	s->aliases = NULL;
 }
 
+bool
+site_lacks_home(const struct site *s)
+{
+	return s->use_static != 0 && *s->home == '\0';
+}
+
 int
 site_add_alias(struct site *s, const char *host, struct err *e)
 {

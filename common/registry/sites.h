@@ -62,6 +62,8 @@ extern const struct option_table site_limits;
 void site_init(struct site *, const char *name);
 /* After site_init() and sites_get(); walks do it for their callback. */
 void site_fini(struct site *);
+/* Whether its static option does nothing, for want of a home. */
+bool site_lacks_home(const struct site *);
 /* Adds to the list; ERR_USAGE: not a host name, or too many. */
 int site_add_alias(struct site *, const char *host, struct err *);
 

@@ -211,3 +211,25 @@ def test_settings(master):
         ctl("set", row["option"], *row["default"].split())
     t = master.terminal("set", "proxy.workers", "4")
     assert t.status() == 0 and t.text == "proxy.workers is 4.\n"
+
+
+def test_static_without_a_home_is_remarked(master, tmp_path):
+    ctl = master.ctl
+    remark = "static.example has no home yet, so --static on does nothing"
+    r = ctl("site", "add", "static.example", "--static", "on")
+    assert remark in r.stderr
+    assert "--home DIR" in r.stderr
+    assert remark in ctl("site", "set", "static.example", "--share",
+                         "2").stderr
+    for options in (["--home", "/home/s"], ["--home", "none", "--static",
+                                            "off"]):
+        assert ctl("site", "set", "static.example", *options).stderr == ""
+    assert remark in ctl("site", "set", "static.example", "--static",
+                         "on").stderr
+    lines = tmp_path / "sites"
+    lines.write_text('{"name": "h1.example", "home": "/h"}\n'
+                     'h2.example\nh3.example\n')
+    r = ctl("site", "add", "--from-file", lines, "--static", "on")
+    assert "2 of them have no home yet" in r.stderr
+    ctl("site", "del", "static.example", "h1.example", "h2.example",
+        "h3.example")
