@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "proxyd/process/child.h"
 #include "proxyd/process/ipc.h"
+#include "proxyd/process/opener_child.h"
 
 #define NO_POSITION   (-1)
 #define SHORT_LIFE_MS 1000 /* shorter: something is wrong with it */
@@ -37,6 +38,7 @@ struct member {
 	int fd;
 	struct event *readable;
 	uint32_t slot;
+	struct opener_child opener;
 	struct log_ring *ring;
 	int64_t started_ms;
 	unsigned owed; /* enum news: it did not read; try again */
@@ -64,6 +66,8 @@ struct crew {
 static int start_member(struct crew *, int position, struct err *);
 static int equip(struct member *, struct err *);
 static int send_spool(struct member *, struct err *);
+static void give_opener(struct member *);
+static void give_openers(struct crew *);
 static int send_listeners(struct member *, struct err *);
 static int send_news(struct member *, enum news, struct err *);
 static void send_owed(struct member *);
@@ -192,9 +196,14 @@ crew_reaped(struct crew *c, pid_t pid, int wait_status)
 	char how[80];
 	bool soon;
 
-	LIST_FOREACH (m, &c->members, link)
+	LIST_FOREACH (m, &c->members, link) {
 		if (m->pid == pid)
 			break;
+		if (opener_child_reaped(&m->opener, pid, wait_status, m->pid)) {
+			try_again(c, RETRY_MS);
+			return true;
+		}
+	}
 	if (m == NULL)
 		return false;
 	soon = clock_mono_ms() - m->started_ms < SHORT_LIFE_MS;
@@ -274,8 +283,10 @@ equip(struct member *m, struct err *e)
 	if (ipc_send(m->fd, IPC_SCOREBOARD, m->slot, c->board->fd, NULL, e) ==
 		-1 ||
 	    ipc_send(m->fd, IPC_LOG_RING, 0, m->ring->fd, NULL, e) == -1 ||
-	    (c->certs_fd != -1 && send_news(m, NEWS_CERTS, e) == -1) ||
-	    send_news(m, NEWS_SNAPSHOT, e) == -1 ||
+	    (c->certs_fd != -1 && send_news(m, NEWS_CERTS, e) == -1))
+		return -1;
+	give_opener(m); /* it gets the snapshot from its worker */
+	if (send_news(m, NEWS_SNAPSHOT, e) == -1 ||
 	    send_news(m, NEWS_TICKETS, e) == -1 || send_spool(m, e) == -1 ||
 	    send_listeners(m, e) == -1)
 		return -1;
@@ -301,6 +312,44 @@ send_spool(struct member *m, struct err *e)
 	rv = ipc_send(m->fd, IPC_SPOOL, 0, fd, NULL, e);
 	close(fd);
 	return rv;
+}
+
+/* Without one it serves all the same, from the nodes. */
+static void
+give_opener(struct member *m)
+{
+	struct err e;
+	int fd, rv;
+
+	if (opener_child_start(&m->opener, m->crew->user, &fd, &e) == 0) {
+		rv = ipc_send(m->fd, IPC_OPENER, 0, fd, NULL, &e);
+		close(fd); /* without its worker it ends */
+		if (rv == 0 || e.code == ERR_UNREACHABLE)
+			return;
+	}
+	log_error("worker %d: %s; its static files come from the nodes",
+	    (int)m->pid, e.text);
+	try_again(m->crew, RETRY_MS);
+}
+
+/* Those whose opener has died get another one, when it is time. */
+static void
+give_openers(struct crew *c)
+{
+	struct member *m;
+
+	LIST_FOREACH (m, &c->members, link) {
+		int due_ms = opener_child_due(&m->opener);
+
+		if (due_ms == -1 || m->state == MEMBER_DRAINING)
+			continue;
+		if (due_ms > 0) { /* the timer is others', too */
+			try_again(c, due_ms < RETRY_MS ? due_ms : RETRY_MS);
+			continue;
+		}
+		give_opener(m);
+		m->owed |= NEWS_SNAPSHOT;
+	}
 }
 
 static int
@@ -442,6 +491,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	fill_positions(c);
+	give_openers(c);
 	LIST_FOREACH (m, &c->members, link)
 		send_owed(m);
 }

@@ -42,6 +42,7 @@ enum ipc_type {
 	IPC_CERTS,   /* from the follower, to a worker: fd */
 	IPC_TICKETS, /* to a worker, to a new master: text: ticket keys */
 	IPC_SPOOL,   /* to a worker: fd: its file for bodies */
+	IPC_OPENER, /* to a worker: fd: its opener's socket, also a new one's */
 	IPC_N_TYPES
 };
 

@@ -43,16 +43,16 @@ struct worker {
 
 typedef int message_fn(struct worker *, struct ipc_message *, struct err *);
 
-static message_fn take_scoreboard, take_log_ring, take_snapshot, take_listener,
-    drop_listeners, start, drain, take_certs, take_tickets;
 static message_fn take_scoreboard, take_log_ring, take_snapshot, take_spool,
-    take_listener, drop_listeners, start, drain;
+    take_opener, take_certs, take_tickets, take_listener, drop_listeners,
+    start, drain;
 
 static message_fn *const messages[IPC_N_TYPES] = {
 	[IPC_SCOREBOARD] = take_scoreboard,
 	[IPC_LOG_RING] = take_log_ring,
 	[IPC_SNAPSHOT] = take_snapshot,
 	[IPC_SPOOL] = take_spool,
+	[IPC_OPENER] = take_opener,
 	[IPC_LISTENER] = take_listener,
 	[IPC_UNLISTEN] = drop_listeners,
 	[IPC_START] = start,
@@ -181,6 +181,12 @@ take_snapshot(struct worker *w, struct ipc_message *m, struct err *e)
 }
 
 static int
+take_opener(struct worker *w, struct ipc_message *m, struct err *e)
+{
+	return opener_link_attach(files_opener(w->files), m->fd, e);
+}
+
+static int
 take_spool(struct worker *w, struct ipc_message *m, struct err *e)
 {
 	if (w->engine == NULL) {
@@ -245,8 +251,7 @@ drop_listeners(struct worker *w, struct ipc_message *m, struct err *e)
 static int
 start(struct worker *w, struct ipc_message *m, struct err *e)
 {
-	if (opener_link_start(files_opener(w->files), m->text, e) == -1 ||
-	    confine(m->text, CONFINE_WORKER, e) == -1)
+	if (confine(m->text, CONFINE_WORKER, e) == -1)
 		return -1;
 	atomic_store(&w->row->state, SB_SERVING);
 	return ipc_send(IPC_CHILD_FD, IPC_READY, 0, -1, NULL, e);

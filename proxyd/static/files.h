@@ -53,7 +53,7 @@ enum files_result {
 
 struct files;
 
-/* Starts the opener; before the worker is confined. */
+/* Without an opener, which comes later: opener_link.h. */
 struct files *files_new(struct event_base *, struct err *);
 void files_free(struct files *);
 

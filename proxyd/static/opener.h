@@ -6,6 +6,9 @@
  * worker gone bad reaches the plain files of static sites, and no others.
  * And since it has a few threads, a disk that makes one wait makes no client
  * of the worker wait that asks for something else.
+ *
+ * The master starts it and says whom it becomes (process/opener_child.h); the
+ * worker sends it the snapshots, and it ends when the worker does.
  */
 #ifndef MUSTER_OPENER_H
 #define MUSTER_OPENER_H

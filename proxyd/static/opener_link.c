@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include "common/base/io.h"
-#include "common/base/log.h"
-#include "proxyd/process/child.h"
 
 struct opener_link {
-	int fd;	      /* -1: the opener is gone */
+	struct event_base *base;
+	int fd;	      /* -1: there is no opener */
 	int snapshot; /* that it still must get; -1: none */
 	uint64_t n_snapshots;
 	struct event *readable;
@@ -36,28 +35,30 @@ static void give_up(struct opener_link *);
 struct opener_link *
 opener_link_new(struct event_base *base, struct err *e)
 {
-	static const char *const args[] = { "proxyd", "opener", NULL };
 	struct opener_link *l = calloc(1, sizeof(*l));
-	pid_t pid;
 
 	if (l == NULL) {
 		err_set(e, ERR_LOCAL, "out of memory for the opener");
 		return NULL;
 	}
 	TAILQ_INIT(&l->queue);
-	l->snapshot = -1;
-	if (child_start(NULL, args, &pid, &l->fd, e) == -1) {
-		free(l);
-		return NULL;
-	}
-	l->readable =
-	    event_new(base, l->fd, EV_READ | EV_PERSIST, on_readable, l);
-	if (l->readable == NULL || event_add(l->readable, NULL) == -1) {
-		err_set(e, ERR_LOCAL, "out of memory for the opener");
-		opener_link_free(l);
-		return NULL;
-	}
+	l->base = base;
+	l->fd = l->snapshot = -1;
 	return l;
+}
+
+int
+opener_link_attach(struct opener_link *l, int fd, struct err *e)
+{
+	if (l->fd != -1)
+		give_up(l); /* its end was not seen here yet */
+	l->fd = fd;
+	l->readable =
+	    event_new(l->base, fd, EV_READ | EV_PERSIST, on_readable, l);
+	if (l->readable != NULL && event_add(l->readable, NULL) == 0)
+		return 0;
+	give_up(l);
+	return err_set(e, ERR_LOCAL, "out of memory for the opener");
 }
 
 void
@@ -70,16 +71,6 @@ opener_link_free(struct opener_link *l)
 	io_close(&l->snapshot);
 	io_close(&l->fd);
 	free(l);
-}
-
-static int
-tell(struct opener_link *l, enum wire_kind kind, const char *text, int fd)
-{
-	struct wire_ask ask = { .kind = kind, .ticket = l->n_snapshots };
-	struct iovec iov[2] = { { &ask, sizeof(ask) },
-		{ (void *)(uintptr_t)text, strlen(text) } };
-
-	return wire_send(l->fd, iov, 2, fd);
 }
 
 int
@@ -100,20 +91,16 @@ opener_link_snapshot(struct opener_link *l, int fd, struct err *e)
 static bool
 send_snapshot(struct opener_link *l)
 {
+	struct wire_ask ask = { .kind = WIRE_SNAPSHOT,
+		.ticket = l->n_snapshots };
+	struct iovec iov = { &ask, sizeof(ask) };
+
 	if (l->snapshot == -1)
 		return true;
-	if (tell(l, WIRE_SNAPSHOT, "", l->snapshot) == -1)
+	if (wire_send(l->fd, &iov, 1, l->snapshot) == -1)
 		return false;
 	io_close(&l->snapshot);
 	return true;
-}
-
-int
-opener_link_start(struct opener_link *l, const char *user, struct err *e)
-{
-	if (tell(l, WIRE_START, user, -1) == 0)
-		return 0;
-	return err_errno(e, ERR_LOCAL, "cannot start the opener");
 }
 
 bool
@@ -231,15 +218,16 @@ land(struct opener_link *l, struct link_answer *answer)
 	job->done(job, answer);
 }
 
-/* Nobody here may start another one; the nodes serve everything. */
+/* Whoever waits is served by the nodes, until the master sends another one
+ * (and has said why). */
 static void
 give_up(struct opener_link *l)
 {
 	struct link_job *job;
 
-	log_error("the opener of this worker is gone; its static files come "
-		  "from the nodes (proxyd upgrade starts another one)");
-	event_del(l->readable);
+	if (l->readable != NULL)
+		event_free(l->readable);
+	l->readable = NULL;
 	io_close(&l->snapshot);
 	io_close(&l->fd);
 	while ((job = TAILQ_FIRST(&l->queue)) != NULL) {
@@ -247,10 +235,12 @@ give_up(struct opener_link *l)
 		job->state = LINK_IDLE;
 		job->done(job, NULL);
 	}
-	for (int i = 0; i < LINK_FLYING; i++)
-		if ((job = l->flying[i].job) != NULL) {
-			l->flying[i].job = NULL;
-			job->state = LINK_IDLE;
-			job->done(job, NULL);
-		}
+	for (int i = 0; i < LINK_FLYING; i++) {
+		job = l->flying[i].job;
+		l->flying[i] = (struct flight){ 0, NULL };
+		if (job == NULL)
+			continue;
+		job->state = LINK_IDLE;
+		job->done(job, NULL);
+	}
 }

@@ -38,15 +38,17 @@ enum link_job_state { LINK_IDLE, LINK_QUEUED, LINK_FLOWN };
 
 struct opener_link;
 
-/* Starts the opener; before the worker is confined. */
+/* To no opener yet. */
 struct opener_link *opener_link_new(struct event_base *, struct err *);
 
 /* Forgets all jobs without a word; the opener ends by itself. */
 void opener_link_free(struct opener_link *);
 
-/* Sends the opener a snapshot (borrowed), and to its work as `user`. */
+/* To this one from now on (taken); a snapshot must follow. */
+int opener_link_attach(struct opener_link *, int fd, struct err *);
+
+/* Sends the opener a snapshot (borrowed). */
 int opener_link_snapshot(struct opener_link *, int fd, struct err *);
-int opener_link_start(struct opener_link *, const char *user, struct err *);
 
 /* False: the opener is gone.  Never calls done by itself. */
 bool opener_link_ask(struct opener_link *, struct link_job *, int64_t now_ms);

@@ -347,42 +347,63 @@ def test_a_replaced_file_is_sent_as_it_was(site):
 
 # ---- the opener ----
 
+def processes(site, kind):
+    """The master's: "opener" or "worker"."""
+    return [pid for pid, state, argv in muster.children(
+                site.proxy.daemon.proc.pid)
+            if state != "Z" and argv.split()[:2] == ["proxyd", kind]]
+
+
 def openers(site):
-    """The processes that open files for this proxy's workers."""
-    master = site.proxy.daemon.proc.pid
-    found = []
-    for p in Path("/proc").glob("[0-9]*"):
-        try:
-            argv = (p / "cmdline").read_bytes().split(b"\0")
-            parent = int(re.search(r"PPid:\s*(\d+)",
-                                   (p / "status").read_text())[1])
-            if argv[:2] == [b"proxyd", b"opener"] and int(re.search(
-                    r"PPid:\s*(\d+)",
-                    Path(f"/proc/{parent}/status").read_text())[1]) == master:
-                found.append(int(p.name))
-        except (OSError, TypeError):
-            pass
-    return found
+    return processes(site, "opener")
 
 
-def test_without_an_opener_the_nodes_serve(site):
-    (pid,) = openers(site)
-    site.proxy.daemon.expect_log("the opener of this worker is gone")
-    os.kill(pid, signal.SIGKILL)
-    site.serves("/x.css", NODE)
-    answer = site.through("/x.css")
-    assert (answer.status, answer.body) == (200, b"ok")
+def test_a_dead_opener_is_replaced(site):
+    """Until then the nodes serve; the worker and its clients stay."""
+    (worker,) = processes(site, "worker")
+    (first,) = openers(site)
+    site.proxy.daemon.expect_log("the opener of worker .*; starting another")
+
+    def ask(s):
+        s.sendall(b"GET /x.css HTTP/1.1\r\nHost: a\r\n\r\n")
+        head, rest = px.read_head(s)
+        assert head.startswith(b"HTTP/1.1 200")
+        return px.read_body(s, head, rest)[0]
+
+    with site.proxy.connect() as s:
+        def a_node_serves():
+            for pid in openers(site):
+                os.kill(pid, signal.SIGKILL)
+            return ask(s) == b"ok"
+        muster.wait_for(a_node_serves, what="a node's answer")
+        muster.wait_for(lambda: ask(s) != b"ok", what="the proxy's own")
+    assert openers(site) not in ([], [first])
+    assert processes(site, "worker") == [worker]
+
+
+def test_a_large_file_outlives_an_opener(site):
+    """It is open already; what is read ahead comes later, or blocks."""
+    data = os.urandom(4 << 20)
+    site.write("big.zip", data)
+    site.proxy.daemon.expect_log("the opener of worker .*; starting another")
+    with site.proxy.connect() as s:
+        s.sendall(b"GET /big.zip HTTP/1.1\r\nHost: a\r\n"
+                  b"Connection: close\r\n\r\n")
+        got = s.recv(100)
+        for pid in openers(site):
+            os.kill(pid, signal.SIGKILL)
+        got += px.read_all(s)[0]
+    assert Answer(got).content == data
+    site.serves("/x.css", OURS)
 
 
 def test_the_opener_goes_with_its_worker(site):
     (pid,) = openers(site)
-    worker = int(re.search(r"PPid:\s*(\d+)",
-                           Path(f"/proc/{pid}/status").read_text())[1])
+    (worker,) = processes(site, "worker")
     site.proxy.daemon.expect_log("was killed by signal 9")
     os.kill(worker, signal.SIGKILL)
-    muster.wait_for(lambda: openers(site) not in ([], [pid]))
-    muster.wait_for(lambda: not Path(f"/proc/{pid}/cmdline").exists() or
-                    not Path(f"/proc/{pid}/cmdline").read_bytes())
+    muster.wait_for(lambda: openers(site) not in ([], [pid])
+                    and pid not in openers(site))
     site.serves("/x.css", OURS)
 
 
@@ -418,9 +439,7 @@ def test_many_files_at_once(site):
 
 @muster.needs_root
 def test_descriptors_are_bounded_and_come_back(site):
-    (pid,) = openers(site)
-    worker = re.search(r"PPid:\s*(\d+)",
-                       Path(f"/proc/{pid}/status").read_text())[1]
+    (worker,) = processes(site, "worker")
 
     def n_open():
         n = 0
