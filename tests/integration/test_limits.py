@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import socket
+import ssl
 import tempfile
 import threading
 import time
@@ -14,8 +15,10 @@ import pytest
 
 import muster
 import proxy as px
+from authority import self_signed
 from live_proxy import LiveProxy
 
+HTTPS = 8443
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CLOSE = b"Connection: close\r\n"
 
@@ -32,6 +35,7 @@ def whole(tmp_path_factory):
         "proxy.workers": "2", "proxy.trusted": "127.0.0.0/8",
         "proxy.access_log_format": "json"})
     p.log = p.cluster.tmp / "access.log"
+    p.ctl("set", "proxy.https.listen", f"{p.address}:{HTTPS}")
     p.ctl("set", "proxy.access_log", p.log)
     p.n_sites = 0
     yield p
@@ -478,13 +482,13 @@ def home():
         yield Path(d)
 
 
-def test_a_file_keeps_to_the_bandwidth(site, home):
-    (home / "big.zip").write_bytes(bytes(8 << 20))
+def share(site, home, big):
+    """The proxy serves /big.zip and /small.css itself."""
+    (home / "big.zip").write_bytes(big)
     (home / "small.css").write_bytes(bytes(2000))
     for f in home.iterdir():
         f.chmod(0o644)
     site.proxy.ctl("site", "set", site.name, "--home", home, "--static", "on")
-    site.limit("--bandwidth", SPEED)
 
     def is_ours():
         """For both workers: who opens files hears of a site a moment after
@@ -493,6 +497,11 @@ def test_a_file_keeps_to_the_bandwidth(site, home):
         return all(site.ask(path=b"/small.css")[0] == 200 for _ in range(8)) \
             and not site.proxy.origin.requests
     muster.wait_for(is_ours, what="static files")
+
+
+def test_a_file_keeps_to_the_bandwidth(site, home):
+    share(site, home, bytes(8 << 20))
+    site.limit("--bandwidth", SPEED)
     start = time.monotonic()
     with site.proxy.connect() as s:
         s.sendall(site.get(path=b"/big.zip"))
@@ -516,6 +525,40 @@ def test_a_whole_body_arrives(site):
         head, rest = px.read_head(s)
         got, _ = px.read_body(s, head, rest)
     assert got == body
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_over_tls(site, home, static):
+    """A client with little room, so that records are cut off by both: the
+    socket that is full, and the leave that is used up."""
+    size, rate, burst = 1_500_000, 3 << 20, 50_000
+    body = bytes(i * 7 % 251 for i in range(size))
+    if static:
+        share(site, home, body)
+    else:
+        site.proxy.origin.script = px.say(
+            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + body)
+    made = self_signed(site.proxy.cluster.tmp, site.name)
+    site.proxy.ctl("site", "cert", site.name, "--cert", made.cert, "--key",
+                   made.key)
+    site.limit("--bandwidth", f"{rate >> 20}M/s,burst={burst}",
+               "--client-bandwidth", f"{rate >> 20}M/s")
+    context = ssl.create_default_context(cafile=made.cert)
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20000)
+    raw.settimeout(muster.PATIENCE_S)
+    raw.connect((site.proxy.address, HTTPS))
+    start = time.monotonic()
+    with context.wrap_socket(raw, server_hostname=site.name) as s:
+        s.sendall(site.get(path=b"/big.zip"))
+        _, got = px.read_head(s)
+        marks = []
+        while len(got) < size:
+            got += s.recv(9000)
+            marks.append((time.monotonic(), len(got)))
+    assert got == body
+    assert bool(site.proxy.origin.requests) != static
+    never_faster(marks, start, rate, burst)
 
 
 def test_a_slowed_response_does_not_hold_its_node(site):
@@ -675,6 +718,30 @@ def test_one_address_has_so_many_connections(site):
     finally:
         proxy.ctl("set", "proxy.max_client_connections", "off")
         proxy.ctl("set", "proxy.trusted", "127.0.0.0/8")
+        site.wait()
+
+
+def test_behind_a_balancer_the_address_it_tells_counts(site):
+    proxy = site.proxy
+    proxy.ctl("set", "proxy.proxy_protocol", "127.0.0.0/8")
+    proxy.ctl("set", "proxy.max_client_connections", "2")
+    try:
+        site.wait()
+        open_, answers = [], []
+        for client in ("192.0.2.1", "192.0.2.2") * 3:
+            s = proxy.connect()
+            with contextlib.suppress(OSError):
+                s.sendall(b"PROXY TCP4 %s 192.0.2.9 1 80\r\n"
+                          % client.encode() + site.get())
+                if s.recv(1000).startswith(b"HTTP/1.1 200"):
+                    answers.append(client)
+            open_.append(s)
+        assert sorted(answers) == ["192.0.2.1"] * 2 + ["192.0.2.2"] * 2
+        for s in open_:
+            s.close()
+    finally:
+        proxy.ctl("set", "proxy.max_client_connections", "off")
+        proxy.ctl("set", "proxy.proxy_protocol", "none")
         site.wait()
 
 
