@@ -2,7 +2,7 @@
  * server.c: see server.h.
  *
  * The callbacks are in the order in which a handshake comes to them: the
- * name, the protocol, the certificate, its OCSP staple, the ticket.
+ * session, the name, the protocol, the certificate, its OCSP staple, the ticket.
  */
 #include "proxyd/tls/server.h"
 
@@ -24,6 +24,7 @@
 #include "common/base/log.h"
 #include "proxyd/tls/alpn.h"
 #include "proxyd/tls/server_parts.h"
+#include "proxyd/tls/sni.h"
 #include "proxyd/tls/wire.h"
 
 #define SECURITY_LEVEL 2 /* RSA from 2048 bits, no SHA-1 */
@@ -63,6 +64,7 @@ _Static_assert(nitems(profiles) == SNAP_TLS_PROFILES, "a row per profile");
 
 static bool kernel_has_tls(void);
 static SSL_CTX *context_new(struct tls_server *, enum snap_tls_profile);
+static int on_hello(SSL *, int *alert, void *);
 static int on_name(SSL *, int *alert, void *);
 static int on_alpn(SSL *, const unsigned char **out, unsigned char *out_len,
     const unsigned char *list, unsigned size, void *);
@@ -193,6 +195,7 @@ context_new(struct tls_server *s, enum snap_tls_profile profile)
 	SSL_CTX_set_timeout(ctx, SESSION_S);
 	SSL_CTX_set_num_tickets(ctx, TICKETS);
 	SSL_CTX_set_app_data(ctx, s);
+	SSL_CTX_set_client_hello_cb(ctx, on_hello, NULL);
 	SSL_CTX_set_tlsext_servername_callback(ctx, on_name);
 	SSL_CTX_set_tlsext_servername_arg(ctx, s);
 	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
@@ -212,6 +215,23 @@ find(const struct tls_server *s, const SSL *ssl, struct cert_image_found *found)
 	return s->certs != NULL &&
 	    cert_image_find(s->certs, name != NULL ? name : "",
 		name != NULL ? strlen(name) : 0, found);
+}
+
+/* A session is good for the name it began with. */
+static int
+on_hello(SSL *ssl, int *alert, void *arg)
+{
+	const unsigned char *extension = NULL;
+	uint8_t context[SNI_CONTEXT];
+	size_t size = 0;
+
+	(void)alert;
+	(void)arg;
+	SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &extension,
+	    &size);
+	sni_context(extension, size, context);
+	SSL_set_session_id_context(ssl, context, sizeof(context));
+	return SSL_CLIENT_HELLO_SUCCESS;
 }
 
 static int

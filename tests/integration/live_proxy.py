@@ -185,9 +185,9 @@ class Load:
     every connection that ended without its answer, every refusal."""
 
     def __init__(self, address, port, threads=4, host="a", path=None,
-                 check=None):
+                 check=None, kind=http.client.HTTPConnection):
         self.address, self.port, self.host = address, port, host
-        self.path = path
+        self.path, self.kind = path, kind
         self.check = check or self._echoes
         self.wrong, self.done = [], 0
         self.slowest = 0.0
@@ -213,8 +213,8 @@ class Load:
             start = time.monotonic()
             try:
                 if conn is None:
-                    conn = http.client.HTTPConnection(
-                        self.address, self.port, timeout=muster.PATIENCE_S)
+                    conn = self.kind(self.address, self.port,
+                                     timeout=muster.PATIENCE_S)
                     conn.connect()
                     with self.lock:
                         self.connections += 1
@@ -302,8 +302,8 @@ class LiveProxy:
 
     # ---- asking it ----
 
-    def load(self, **options):
-        self.loads.append(Load(self.address, self.PORT, **options))
+    def load(self, port=None, **options):
+        self.loads.append(Load(self.address, port or self.PORT, **options))
         return self.loads[-1]
 
     def connect(self, port=None):

@@ -198,6 +198,10 @@ class Proxy:
     """A proxyd of one worker before raw origins, on a net of its own, or
     before what `origin` makes for an address (webservers.py)."""
 
+    SCHEME = b"http"  # as its clients speak
+    CLIENT_PORT = 8080
+    TUNNEL_BYTES = 1024  # that an idle one may take
+
     PORT = 8080
 
     def __init__(self, tmp, origins=1, settings=None, role=(), prefix=(),

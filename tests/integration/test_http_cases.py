@@ -234,7 +234,7 @@ FORWARDED = [
     ("F5", G + b"X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\n"
      b"X-Forwarded-Host: evil\r\nForwarded: for=1.1.1.1\r\n"
      b"X-Real-IP: 1.1.1.1\r\n\r\n", b"GET / HTTP/1.1", b"",
-     [b"X-Forwarded-For: 127.0.0.1", b"X-Forwarded-Proto: http",
+     [b"X-Forwarded-For: 127.0.0.1", b"X-Forwarded-Proto: SCHEME",
       b"X-Forwarded-Host: a", b"X-Real-IP: 127.0.0.1"],
      [b"Forwarded: for=1.1.1.1", b"X-Forwarded-For: 1.1.1.1",
       b"X-Real-IP: 1.1.1.1"]),
@@ -272,6 +272,7 @@ def test_forwarded(proxy, row, sent, first, body, there, gone):
     assert lines[0] == first
     assert raw == body
     for wanted in there:
+        wanted = wanted.replace(b"SCHEME", proxy.SCHEME)
         assert lines.count(wanted) == 1, (wanted, head)
     for unwanted in gone:
         assert unwanted not in lines, head

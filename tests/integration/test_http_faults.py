@@ -64,7 +64,9 @@ def test_all_that_a_dying_node_had_in_hand_is_served(pair):
         return False
 
     pair.origins[0].script = doomed
-    clients = [ask(pair) for _ in range(100)]
+    clients = [pair.connect() for _ in range(100)]
+    for s in clients:
+        s.sendall(GET)
     muster.wait_for(lambda: n_requests(pair) == 100, what="the requests")
     assert len(pair.origins[0].requests) > 20
     die.set()
