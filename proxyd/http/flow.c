@@ -12,8 +12,6 @@
 #define TURN_MAX	(2U << 20)
 #define TURN_FILTER_MAX (64U << 10)
 
-#define JOIN_MAX (4U << 10) /* of a body copied behind its head */
-
 static enum flow_result move(struct flow *, struct flow_tools *,
     struct sock *src, struct sock *dst, enum why *);
 static void not_full(struct flow *);

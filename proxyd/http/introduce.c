@@ -32,10 +32,11 @@ introduce_key(const struct exchange *x)
 size_t
 introduce_write(const struct exchange *x, char *out, size_t room)
 {
-	struct proxy_header h = { .secure = x->client->secure };
+	struct proxy_header h;
 
 	if (x->role->proxy == SNAP_PROXY_OFF || x->node->reused)
 		return 0;
+	h = (struct proxy_header){ .secure = x->client->secure };
 	h.from = source(x);
 	h.to = destination(x->client);
 	/* The same to a node as "unknown", which Apache does not take. */
