@@ -65,7 +65,7 @@ SCHEMA_SQL := $(sort $(wildcard schema/[0-9]*.sql))
 
 .PHONY: all binaries units tools check unit integration asan fuzz fuzzers lint \
 	bench demo install uninstall deb clean help format \
-	deps-build deps-test deps-lint deps-bench
+	deps-build deps-demo deps-test deps-lint deps-bench
 .DEFAULT_GOAL := all
 .SECONDARY:
 
@@ -138,7 +138,7 @@ $(call OBJ,$(wildcard common/registry/*.c)): $(B)/gen/schema_sql.h
 
 # ---- dependencies, tests, packaging -------------------------------------
 
-deps-build deps-test deps-lint deps-bench:
+deps-build deps-demo deps-test deps-lint deps-bench:
 	@[ "$(DEPS)" = no ] || tests/deps.sh $(patsubst deps-%,%,$@)
 
 check: deps-test
@@ -162,7 +162,7 @@ lint: deps-lint
 bench: deps-bench
 	@tests/bench.sh
 
-demo: binaries
+demo: deps-demo binaries $(B)/tests/integration/origin
 	@tests/demo.sh
 
 format:
@@ -184,7 +184,7 @@ clean:
 help:
 	@sed -n 's/^##H //p' Makefile
 ##H make            build the three programs (release, hardened) into build/release
-##H make demo       build, start a small cluster on loopback, show the main job
+##H make demo       build, start a small cluster on loopback, show what it does
 ##H make check      build and run every test (installs what is missing; DEPS=no skips)
 ##H make asan       the same under AddressSanitizer and UBSan
 ##H make fuzz       run every fuzzer (FUZZ_SECONDS=120 each)

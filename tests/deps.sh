@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh: installs the Debian packages that a group of targets needs.
 #
-# usage: deps.sh build|test|lint|bench
+# usage: deps.sh build|demo|test|lint|bench
 #
 # Says nothing when all is there.  No service is started by it, and none that
 # it installs will start at the next boot: the tests run their own copies on
@@ -10,6 +10,7 @@ set -eu
 
 build="gcc make libc6-dev libevent-dev libsodium-dev libjansson-dev
     libsqlite3-dev libssl-dev zlib1g-dev libbrotli-dev"
+demo="$build curl openssl"
 test="$build libcmocka-dev python3 python3-pytest openssl mandoc faketime
     nginx libnginx-mod-stream haproxy apache2-bin media-types curl wrk siege
     chromium python3-brotli"
@@ -21,10 +22,11 @@ services="nginx haproxy ssh"	# units that these packages would enable
 
 case "${1:-}" in
 build) wanted=$build ;;
+demo) wanted=$demo ;;
 test) wanted=$test ;;
 lint) wanted=$lint ;;
 bench) wanted=$bench ;;
-*) echo "usage: deps.sh build|test|lint|bench" >&2; exit 2 ;;
+*) echo "usage: deps.sh build|demo|test|lint|bench" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
