@@ -114,6 +114,20 @@ connect_socket(struct engine *e, const struct snapshot *snap,
 	return fd;
 }
 
+/* A place there is ours, but the node may keep it for a connection that is
+ * idle in another worker. */
+static void
+count_new(struct engine *e, const struct snap_node *node)
+{
+	struct sb_target *t = sb_target(e->sb, node->target);
+	_Atomic uint32_t *conns = sb_conns(e->sb, t);
+
+	sb_add(&t->connects, 1);
+	sb_hold(conns, e->slot);
+	if (node->maxconn > 0 && sb_active(e->sb, conns) > node->maxconn)
+		sb_plead(t);
+}
+
 static struct node_conn *
 connect_new(struct engine *e, const struct snapshot *snap,
     const struct snap_node *node)
@@ -140,7 +154,7 @@ connect_new(struct engine *e, const struct snapshot *snap,
 	n->way = node->way;
 	n->target = node->target;
 	n->state = NODE_CONNECTING;
-	sb_add(&sb_target(e->sb, node->target)->connects, 1);
+	count_new(e, node);
 	atomic_store_explicit(&e->row->node_conns, ++e->n_nodes,
 	    memory_order_relaxed);
 	return n;
@@ -184,7 +198,8 @@ node_conn_put(struct node_conn *n)
 	/* Anything that can be read now is a FIN or was never asked for.  A
 	 * body read to its last byte leaves open whether there is more. */
 	if (n->s.closed || e->draining || max == 0 ||
-	    (n->s.readable && !alive(n))) {
+	    (n->s.readable && !alive(n)) ||
+	    sb_hear(sb_target(e->sb, n->target))) {
 		node_conn_drop(n);
 		return;
 	}
@@ -214,6 +229,7 @@ node_conn_drop(struct node_conn *n)
 		leave_pool(n);
 	n->state = NODE_DEAD;
 	n->client = NULL;
+	sb_release(sb_conns(e->sb, sb_target(e->sb, n->target)), e->slot);
 	buf_give(&e->bufs, &n->in);
 	sock_close(&n->s);
 	n->next = e->dead_nodes;
@@ -227,11 +243,16 @@ void
 node_conn_sweep(struct engine *e, bool all)
 {
 	int64_t before = e->now_ms - e->snap->head->settings.pool_ms;
-	struct node_conn *n;
+	struct node_conn *n, *next;
 
 	while ((n = TAILQ_FIRST(&e->idle_nodes)) != NULL &&
 	    (all || n->since_ms <= before))
 		node_conn_drop(n);
+	for (n = TAILQ_FIRST(&e->idle_nodes); n != NULL; n = next) {
+		next = TAILQ_NEXT(n, in_idle);
+		if (sb_hear(sb_target(e->sb, n->target)))
+			node_conn_drop(n);
+	}
 }
 
 static void

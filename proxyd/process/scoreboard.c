@@ -102,7 +102,7 @@ set_sizes(struct sb_head *h, uint32_t n_slots, uint32_t n_targets,
 	h->n_targets = n_targets;
 	h->n_accounts = n_accounts;
 	h->worker_size = (uint32_t)lines(sizeof(struct sb_worker));
-	h->target_size = (uint32_t)lines(sizeof(struct sb_target) + cells);
+	h->target_size = (uint32_t)lines(sizeof(struct sb_target) + 2 * cells);
 	h->account_size = (uint32_t)lines(sizeof(struct sb_account) + cells);
 	h->limits_size = (uint32_t)lines(sizeof(struct site_limits));
 	h->size = cells_at(h, n_slots);
@@ -430,7 +430,9 @@ sb_account_row(struct scoreboard *sb, enum sb_account_kind kind, int64_t id)
 bool
 sb_target_forget(struct scoreboard *sb, uint32_t row)
 {
-	if (sb_active(sb, sb_target(sb, row)->active) > 0)
+	struct sb_target *t = sb_target(sb, row);
+
+	if (sb_active(sb, t->active) > 0 || sb_active(sb, sb_conns(sb, t)) > 0)
 		return false;
 	give_row(sb, targets(sb), row);
 	return true;
@@ -478,8 +480,10 @@ sb_slot_take(struct scoreboard *sb, int32_t pid, int64_t now_ms)
 void
 sb_slot_heal(struct scoreboard *sb, uint32_t slot)
 {
-	for (uint32_t i = 0; i < sb->head->used_targets; i++)
+	for (uint32_t i = 0; i < sb->head->used_targets; i++) {
 		sb_target(sb, i)->active[slot] = 0;
+		sb_conns(sb, sb_target(sb, i))[slot] = 0;
+	}
 	for (uint32_t i = 0; i < sb->head->used_accounts; i++)
 		sb_account(sb, i)->active[slot] = 0;
 	memset((void *)sb_limit_cell(sb, slot, 0), 0,
@@ -531,6 +535,30 @@ sb_hold_below(const struct scoreboard *sb, _Atomic uint32_t *cells,
 	if (sb_active(sb, cells) <= max)
 		return true;
 	sb_release(cells, slot);
+	return false;
+}
+
+_Atomic uint32_t *
+sb_conns(const struct scoreboard *sb, struct sb_target *t)
+{
+	return t->active + sb->head->n_slots;
+}
+
+void
+sb_plead(struct sb_target *t)
+{
+	atomic_fetch_add_explicit(&t->pleas, 1, memory_order_relaxed);
+}
+
+bool
+sb_hear(struct sb_target *t)
+{
+	uint32_t n = atomic_load_explicit(&t->pleas, memory_order_relaxed);
+
+	while (n > 0)
+		if (atomic_compare_exchange_weak_explicit(&t->pleas, &n, n - 1,
+			memory_order_relaxed, memory_order_relaxed))
+			return true;
 	return false;
 }
 

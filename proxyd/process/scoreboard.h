@@ -23,7 +23,7 @@
 #include "proxyd/process/why.h"
 #include "proxyd/tls/failure.h"
 
-#define SB_VERSION	 2
+#define SB_VERSION	 3
 #define SB_LATENCY_STEPS 96 /* a quarter of an octave each, from 16 us */
 #define SB_NONE		 UINT32_MAX
 
@@ -48,7 +48,9 @@ struct sb_target {
 	_Atomic uint64_t latency_us;	      /* sum over `total` - `failed` */
 	_Atomic uint32_t average_us; /* moving; lossy between workers */
 	_Atomic uint64_t steps[SB_LATENCY_STEPS];
+	_Atomic uint32_t pleas;	   /* see sb_plead() */
 	_Atomic uint32_t active[]; /* a cell each worker slot */
+	/* Behind them as many of open connections: see sb_conns(). */
 };
 
 enum sb_account_kind { SB_SITE = 1, SB_OWNER = 2 };
@@ -162,6 +164,17 @@ uint32_t sb_active(const struct scoreboard *, _Atomic uint32_t *cells);
  * the price that two at once may both be refused. */
 bool sb_hold_below(const struct scoreboard *, _Atomic uint32_t *cells,
     uint32_t slot, uint32_t max);
+
+/* The cells of the connections to a node that are open, idle or not. */
+_Atomic uint32_t *sb_conns(const struct scoreboard *, struct sb_target *);
+
+/*
+ * A node that does so many things at a time may keep one busy with each idle
+ * connection, and then nobody takes ours.  Whoever opens one more than it has
+ * room for pleads; whoever holds an idle one and hears it gives that up.
+ */
+void sb_plead(struct sb_target *);
+bool sb_hear(struct sb_target *);
 
 /* A response's first byte came after `us`. */
 void sb_latency(struct sb_target *, uint64_t us);

@@ -219,6 +219,41 @@ def test_it_is_shown(proxy):
     finish(s, pattern(LONG))
 
 
+class Prefork(RawOrigin):
+    """Serves one connection at a time, an idle one too, as a process of
+    Apache's does."""
+
+    def _accept(self, listener):
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.sockets.add(sock)
+                self.connections += 1
+            self._serve(sock)
+
+
+def test_an_idle_connection_keeps_no_other_worker_out(tmp_path):
+    """Kept for an hour by one worker, of a node with one process."""
+    proxy = LiveProxy(tmp_path, settings={
+        "proxy.workers": "2", "proxy.pool_idle_timeout": "1h"},
+        role=("--maxconn", "1"))
+    origin = Prefork(proxy.cluster.net.address(), 9000)
+    proxy.raw.append(origin)
+    proxy.ctl("node", "add", "n1", origin.address, "--role", "worker_http")
+    proxy.await_revision()
+    try:
+        origin.script = answer
+        for _ in range(30):
+            assert px.statuses(quick(proxy)) == [200]
+        assert all(w["requests"] > 0 for w in proxy.workers())
+    finally:
+        wrong = proxy.close()
+    assert wrong == []
+
+
 # ---- what passes through at once ----
 
 def lockstep(proxy, begin, say, end, hear):

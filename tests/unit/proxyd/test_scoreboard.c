@@ -212,6 +212,35 @@ log_ring(void **state)
 	log_ring_unmap(&r);
 }
 
+/* One who gives a connection up for each who asks, whoever they are. */
+static void
+pleas(void **state)
+{
+	struct scoreboard sb;
+	struct sb_target *t;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(scoreboard_create(&sb, 4, 8, 8, &e), 0);
+	t = sb_target(&sb, sb_target_row(&sb, 1, 2));
+	assert_false(sb_hear(t));
+	sb_plead(t);
+	sb_plead(t);
+	assert_true(sb_hear(t));
+	assert_true(sb_hear(t));
+	assert_false(sb_hear(t));
+
+	/* An open connection keeps the row, and dies with its worker. */
+	assert_int_equal(sb_slot_take(&sb, 100, 0), 0);
+	sb_hold(sb_conns(&sb, t), 0);
+	assert_int_equal(sb_active(&sb, t->active), 0);
+	assert_false(sb_target_forget(&sb, sb_target_row(&sb, 1, 2)));
+	sb_slot_heal(&sb, 0);
+	assert_int_equal(sb_active(&sb, sb_conns(&sb, t)), 0);
+	assert_true(sb_target_forget(&sb, sb_target_row(&sb, 1, 2)));
+	scoreboard_unmap(&sb);
+}
+
 int
 main(void)
 {
@@ -226,6 +255,7 @@ main(void)
 		SB(another_process_maps_it),
 		SB(latencies),
 		cmocka_unit_test(log_ring),
+		cmocka_unit_test(pleas),
 	};
 
 	return cmocka_run_group_tests_name("scoreboard", tests, NULL, NULL);
