@@ -224,6 +224,23 @@ settings(const struct exchange *x)
 	return &x->snap->head->settings;
 }
 
+/* A slow client makes room for a packet now and then, long before the kernel
+ * says that it is writable: what it has not acknowledged grows less. */
+bool
+exchange_stalled(struct exchange *x)
+{
+	int unsent;
+
+	if (!passed(x, x->progress_ms, settings(x)->send_ms))
+		return false;
+	unsent = sock_unsent(&x->client->s);
+	if (unsent == x->unsent)
+		return true;
+	x->unsent = unsent;
+	x->progress_ms = x->e->now_ms;
+	return false;
+}
+
 static void
 sweep_queued(struct exchange *x)
 {
@@ -313,8 +330,7 @@ sweep_response(struct exchange *x)
 	look_at_lazy(&x->client->s);
 	if (x->up.state == FLOW_DONE)
 		client_shrink(x->client);
-	if (flow_pending(&x->down) &&
-	    passed(x, x->progress_ms, settings(x)->send_ms)) {
+	if (flow_pending(&x->down) && exchange_stalled(x)) {
 		exchange_abandon(x, WHY_CLIENT_STALLED);
 	} else if (x->node_due &&
 	    passed(x, x->node_ms, settings(x)->response_ms)) {
@@ -326,6 +342,6 @@ sweep_response(struct exchange *x)
 static void
 sweep_reply(struct exchange *x)
 {
-	if (passed(x, x->progress_ms, settings(x)->send_ms))
+	if (exchange_stalled(x))
 		exchange_abandon(x, WHY_CLIENT_STALLED);
 }

@@ -88,6 +88,7 @@ struct exchange {
 	int64_t queue_us, connect_us, node_us; /* how long; -1 */
 	int64_t state_ms, progress_ms; /* since when; of the last byte moved */
 	int64_t node_ms;	       /* of the last one from the node */
+	int unsent;		       /* see exchange_stalled() */
 	int64_t rate_ms;	       /* the body's rate is measured from */
 	uint64_t rate_bytes;
 	uint64_t first_chunk; /* size of a chunk that goes with the head */
@@ -117,6 +118,9 @@ void exchange_run(struct exchange *);
 
 /* Time has passed. */
 void exchange_sweep(struct exchange *);
+
+/* Whether the client has taken nothing for too long, nor its kernel. */
+bool exchange_stalled(struct exchange *);
 
 /* The only place where a state changes. */
 void exchange_move(struct exchange *, enum exchange_state);

@@ -1,7 +1,9 @@
 /* sock.c: see sock.h. */
 #include "proxyd/http/sock.h"
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <linux/sockios.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -142,6 +144,14 @@ bool
 sock_last_word(struct sock *s)
 {
 	return s->tls == NULL || tls_shut(s->tls);
+}
+
+int
+sock_unsent(const struct sock *s)
+{
+	int n = 0;
+
+	return ioctl(s->fd, SIOCOUTQ, &n) == -1 ? 0 : n;
 }
 
 void

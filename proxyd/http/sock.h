@@ -92,6 +92,9 @@ bool sock_raw_out(const struct sock *);
  * False: there is no room for it now. */
 bool sock_last_word(struct sock *);
 
+/* Bytes written that the peer's kernel has not taken; 0: none, or unknown. */
+int sock_unsent(const struct sock *);
+
 /* No more writes; the peer sees the end. */
 void sock_shut(struct sock *);
 

@@ -547,8 +547,7 @@ static_sweep(struct exchange *x)
 	    x->e->now_ms - x->state_ms >= LOOKUP_MS) {
 		static_release(x);
 		exchange_to_node(x);
-	} else if (s->state == SENDING_OUT &&
-	    x->e->now_ms - x->progress_ms >= set->send_ms) {
+	} else if (s->state == SENDING_OUT && exchange_stalled(x)) {
 		exchange_abandon(x, WHY_CLIENT_STALLED);
 	} else if (s->state == SENDING_WARM &&
 	    x->e->now_ms - x->progress_ms >= set->response_ms) {

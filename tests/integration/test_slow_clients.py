@@ -13,6 +13,7 @@ import pytest
 import muster
 import proxy as px
 from live_proxy import LiveProxy, RawOrigin
+from slow import Slow, SlowCrowd
 from test_bodies import chunks, pattern, unchunked, worker
 
 K = 1024
@@ -303,6 +304,31 @@ def test_a_long_poll_passes_at_once(proxy):
     size = sum(len(b"event %d\n" % i) for i in range(20))
     lockstep(proxy, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size,
              lambda text: text, b"", lambda f: f.readline())
+
+
+def test_slow_is_not_stalled(make):
+    """Whoever reads a little is waited for, if it takes for ever; whoever
+    reads nothing is not."""
+    proxy = make({"proxy.send_timeout": "1s"}, role=())
+    reads, stalls = [Slow(proxy.address, proxy.PORT, "a", f"/length/{LONG}")
+                     for _ in range(2)]
+    crowd = SlowCrowd([reads] * 5)  # five times a second
+    try:
+        while stalls.sent < len(stalls.out):
+            stalls.bite()
+        muster.wait_for(lambda: worker(proxy)["delivering"] == 2,
+                        what="both")
+        muster.wait_for(lambda: worker(proxy)["delivering"] == 1,
+                        what="the silent one to be cut")
+        muster.wait_for(lambda: crowd.rounds > 25, what="many reads")
+        assert worker(proxy)["delivering"] == 1
+        assert crowd.failures == [] and reads.got > 10000
+        with pytest.raises(ConnectionResetError):
+            while stalls.sock.recv(4096):
+                pass
+    finally:
+        crowd.end()
+        stalls.close()
 
 
 # ---- bounds ----
