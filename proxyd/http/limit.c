@@ -186,14 +186,6 @@ least_of(const struct bucket_rate *r, uint64_t most)
 	return n < most ? n : most;
 }
 
-static void
-count_slow(struct limited *l, struct site_limits *s, enum limit which)
-{
-	if (!l->slowed)
-		sb_add(&s->hits[which], 1);
-	l->slowed = true;
-}
-
 static uint64_t
 take_leave(struct engine *e, struct limited *l, struct site_limits *s,
     struct leave *out)
@@ -209,15 +201,13 @@ take_leave(struct engine *e, struct limited *l, struct site_limits *s,
 		mine = &client_row(e->sb, l->client)->bandwidth;
 		n = bucket_take_some(mine, &out->client,
 		    least_of(&out->client, n), n, now_ns(e));
-		if (n == 0)
-			count_slow(l, s, LIMIT_CLIENT_BANDWIDTH);
+		out->by_client = true;
 	}
 	if (n == 0 || out->site.step == 0)
 		return n;
 	m = bucket_take_some(&s->buckets[LIMIT_BANDWIDTH], &out->site,
 	    least_of(&out->site, n), n, now_ns(e));
-	if (m == 0)
-		count_slow(l, s, LIMIT_BANDWIDTH);
+	out->by_client = out->by_client && m == n;
 	if (mine != NULL)
 		bucket_give(mine, &out->client, n, m);
 	return m;
@@ -265,8 +255,19 @@ limit_back(struct client *c, struct limited *l, const struct leave *given,
 		    &given->client, left, 0);
 }
 
+static void
+count_slow(struct engine *e, struct limited *l, const struct leave *given)
+{
+	enum limit which =
+	    given->by_client ? LIMIT_CLIENT_BANDWIDTH : LIMIT_BANDWIDTH;
+
+	if (!l->slowed)
+		sb_add(&sb_limits(e->sb, l->site)->hits[which], 1);
+	l->slowed = true;
+}
+
 void
-limit_wait(struct client *c, const struct leave *given)
+limit_wait(struct client *c, struct limited *l, const struct leave *given)
 {
 	struct timeval soon = { .tv_usec = TICK_MS * 1000 };
 	struct engine *e = c->e;
@@ -277,6 +278,7 @@ limit_wait(struct client *c, const struct leave *given)
 		sock_again(&c->s);
 		return;
 	}
+	count_slow(e, l, given);
 	c->waits = true;
 	TAILQ_INSERT_TAIL(&e->waiting, c, waiting);
 	e->n_waiting++;

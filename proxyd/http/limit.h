@@ -33,6 +33,7 @@ struct limited {
 struct leave {
 	uint64_t bytes; /* UINT64_MAX: as many as it likes */
 	bool full;	/* as many as are given at once: ask again soon */
+	bool by_client; /* his own limit is what there is no more of */
 	struct bucket_rate site, client;
 };
 
@@ -49,7 +50,7 @@ void limit_ask(struct client *, struct limited *, uint32_t account,
 void limit_back(struct client *, struct limited *, const struct leave *,
     uint64_t left);
 /* All were sent, and there is more: runs the client again. */
-void limit_wait(struct client *, const struct leave *);
+void limit_wait(struct client *, struct limited *, const struct leave *);
 /* The client is gone. */
 void limit_forget(struct client *);
 /* The engine's timer for those that wait. */

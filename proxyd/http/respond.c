@@ -337,7 +337,7 @@ exchange_run_down(struct exchange *x)
 	switch (r) {
 	case FLOW_WAITS_LEAVE:
 		x->progress_ms = x->e->now_ms;
-		limit_wait(x->client, &leave);
+		limit_wait(x->client, &x->limited, &leave);
 		/* FALLTHROUGH */
 	case FLOW_WAITS_SRC:
 	case FLOW_WAITS_DST:

@@ -173,7 +173,7 @@ tunnel_run(struct tunnel *t)
 	up = half_run(e, &t->up, &t->down, client, node);
 	why = why_broken(down, up);
 	if (t->down.may_read == 0 && node->readable)
-		limit_wait(t->client, &leave);
+		limit_wait(t->client, &t->limited, &leave);
 	if (progress(&t->up) + progress(&t->down) != before)
 		t->moved_ms = e->now_ms;
 	/* Who has said its last and closed resets what still comes: no reason

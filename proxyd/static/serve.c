@@ -309,7 +309,7 @@ static_run(struct exchange *x)
 		exchange_finish(x, x->keep_alive ? CLIENT_KEEP : CLIENT_CLOSE);
 	} else if (x->state == X_FILE && x->down.may_write == 0) {
 		x->progress_ms = x->e->now_ms;
-		limit_wait(x->client, &leave);
+		limit_wait(x->client, &x->limited, &leave);
 	}
 }
 
