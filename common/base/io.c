@@ -62,16 +62,23 @@ io_pread_n(int fd, void *buf, size_t n, off_t at)
 int
 io_write_n(int fd, const void *buf, size_t n)
 {
-	size_t put = 0;
+	size_t put;
 
-	while (put < n) {
-		ssize_t w = write(fd, (const char *)buf + put, n - put);
+	return io_write_upto(fd, buf, n, &put);
+}
+
+int
+io_write_upto(int fd, const void *buf, size_t n, size_t *put)
+{
+	*put = 0;
+	while (*put < n) {
+		ssize_t w = write(fd, (const char *)buf + *put, n - *put);
 
 		if (w == -1 && errno == EINTR)
 			continue;
 		if (w == -1)
 			return -1;
-		put += (size_t)w;
+		*put += (size_t)w;
 	}
 	return 0;
 }

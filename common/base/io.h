@@ -23,6 +23,9 @@ ssize_t io_pread_n(int fd, void *buf, size_t n, off_t at);
 /* Writes all n bytes.  Returns 0 or -1 (errno). */
 int io_write_n(int fd, const void *buf, size_t n);
 
+/* The same; *put: how many bytes went, also on failure. */
+int io_write_upto(int fd, const void *buf, size_t n, size_t *put);
+
 /*
  * Reads a whole file of at most max bytes.  *data is malloc'ed, the caller's,
  * and has a NUL behind its *size bytes.  A larger file is an error.

@@ -166,7 +166,7 @@ join_admit(struct registry *r, const struct join_request *req,
 	if (e->code != ERR_NO_TARGET)
 		return -1;
 	node_init(&n, req->name);
-	memcpy(n.addr, req->addr, sizeof(n.addr));
+	snprintf(n.addr, sizeof(n.addr), "%s", req->addr);
 	n.agent_port = req->port;
 	n.has_key = true;
 	memcpy(n.key, req->key, KEY_SIZE);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +36,14 @@ struct log_writer {
 	int fd;	  /* /dev/null: lines are thrown away; see swap_fd() */
 	int wake; /* eventfd: a ring fills, or something changed here */
 	bool stop, failing;
+	_Atomic unsigned file; /* the how manieth that was opened */
+	unsigned torn;	       /* the one whose last line is not whole; 0: none */
 };
 
 static void *run(void *);
 static void write_all(struct log_writer *);
 static void write_ring(struct log_writer *, struct held_ring *);
+static int write_lines(struct log_writer *, const char *lines, size_t);
 static int swap_fd(struct log_writer *, const char *path, struct err *);
 static void free_writer(struct log_writer *);
 static void wake(struct log_writer *);
@@ -57,6 +61,7 @@ log_writer_new(struct err *e)
 	}
 	LIST_INIT(&w->rings);
 	pthread_mutex_init(&w->lock, NULL);
+	w->file = 1;
 	w->fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->fd == -1 || w->wake == -1) {
@@ -199,7 +204,7 @@ write_ring(struct log_writer *w, struct held_ring *r)
 	lines = log_ring_get(&r->ring, &size);
 	if (size == 0)
 		return;
-	if (io_write_n(w->fd, lines, size) == -1) {
+	if (write_lines(w, lines, size) == -1) {
 		if (!w->failing)
 			log_error("access log %s: cannot write: %s; lines are "
 				  "lost until it works again",
@@ -209,6 +214,24 @@ write_ring(struct log_writer *w, struct held_ring *r)
 		w->failing = false;
 	}
 	log_ring_taken(&r->ring, size);
+}
+
+/* A disk that gets full takes half a line; the next one begins a line of its
+ * own all the same. */
+static int
+write_lines(struct log_writer *w, const char *lines, size_t size)
+{
+	unsigned file = atomic_load(&w->file);
+	size_t put;
+
+	if (w->torn == file && io_write_n(w->fd, "\n", 1) == -1)
+		return -1;
+	w->torn = 0;
+	if (io_write_upto(w->fd, lines, size, &put) == 0)
+		return 0;
+	if (put > 0 && lines[put - 1] != '\n')
+		w->torn = file;
+	return -1;
 }
 
 /* The number of the open descriptor never changes: dup3() is atomic, so the
@@ -227,6 +250,8 @@ swap_fd(struct log_writer *w, const char *path, struct err *e)
 	rv = dup3(fd, w->fd, O_CLOEXEC);
 	if (rv == -1)
 		err_errno(e, ERR_LOCAL, "access log %s", path);
+	else
+		atomic_fetch_add(&w->file, 1);
 	close(fd);
 	return rv == -1 ? -1 : 0;
 }
