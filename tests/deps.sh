@@ -13,7 +13,7 @@ build="gcc make libc6-dev libevent-dev libsodium-dev libjansson-dev
 demo="$build curl openssl"
 test="$build libcmocka-dev python3 python3-pytest openssl mandoc faketime
     nginx libnginx-mod-stream haproxy apache2-bin media-types curl wrk siege
-    chromium python3-brotli"
+    chromium python3-brotli mariadb-server-core mariadb-client-core"
 lint="$build libcmocka-dev clang libclang-rt-14-dev clang-tidy clang-format
     cppcheck universal-ctags mandoc"
 bench="$build clustershell pdsh openssh-client openssh-server nginx haproxy

@@ -24,6 +24,7 @@ static const struct {
 
 static bool cookie_valid(const char *name);
 static int parse_http(const char *text, struct health *, struct err *);
+static int parse_mysql(const char *text, struct health *, struct err *);
 static bool path_valid(const char *path, size_t len);
 
 int
@@ -75,8 +76,11 @@ health_parse(const char *text, struct health *h, struct err *e)
 	}
 	if (strncmp(text, "http ", 5) == 0)
 		return parse_http(text, h, e);
+	if (strncmp(text, "mysql ", 6) == 0)
+		return parse_mysql(text, h, e);
 	return err_set(e, ERR_USAGE,
-	    "'%.60s' is not none, tcp, mysql or 'http GET /PATH [200-399]'",
+	    "'%.60s' is not none, tcp, 'mysql [user=NAME]' or "
+	    "'http GET /PATH [200-399]'",
 	    text);
 }
 
@@ -117,6 +121,25 @@ parse_http(const char *text, struct health *h, struct err *e)
 bad:
 	return err_set(e, ERR_USAGE,
 	    "'%.60s' is not 'http GET /PATH [STATUS[-STATUS]]'", text);
+}
+
+/* "mysql user=NAME" */
+static int
+parse_mysql(const char *text, struct health *h, struct err *e)
+{
+	struct health out = { .kind = HEALTH_MYSQL };
+	size_t len = strlen(text), skip = strlen("mysql user=");
+
+	if (strncmp(text, "mysql user=", skip) != 0 || len == skip ||
+	    len - skip >= sizeof(out.user) ||
+	    !path_valid(text + skip, len - skip))
+		return err_set(e, ERR_USAGE,
+		    "'%.60s' is not 'mysql user=NAME', with an account that "
+		    "needs no password",
+		    text);
+	memcpy(out.user, text + skip, len - skip + 1);
+	*h = out;
+	return 0;
 }
 
 /* A token of RFC 6265, section 4.1.1, short enough to be sent each time. */

@@ -23,7 +23,7 @@ static const struct option role_rows[] = {
 	    "hash:uri, hash:cookie=NAME, sticky[=COOKIE]",
 	    .check = check_balance),
 	ROW(TEXT, "", health, "health", 0, 0, "tcp",
-	    "how nodes are checked: none, tcp, mysql, "
+	    "how nodes are checked: none, tcp, 'mysql [user=NAME]', "
 	    "'http GET /PATH 200-399'",
 	    .check = check_health),
 	TIME(interval_ms, "interval", 100, 3600000, "2s",

@@ -17,7 +17,8 @@
  * the keys of sites. */
 #define ROLE_PROXY "proxy"
 
-#define ROLE_PARAM_MAX 256
+#define ROLE_PARAM_MAX	256
+#define HEALTH_USER_MAX 81 /* MariaDB's, with a NUL */
 
 enum balance_kind {
 	BALANCE_LEAST_CONN,
@@ -37,7 +38,8 @@ struct balance {
 
 struct health {
 	enum health_kind kind;
-	char path[ROLE_PARAM_MAX]; /* HTTP: GET this */
+	char path[ROLE_PARAM_MAX];  /* HTTP: GET this */
+	char user[HEALTH_USER_MAX]; /* MySQL: log in as this; or "" */
 	unsigned status_min, status_max;
 };
 
@@ -58,7 +60,7 @@ extern const struct option_table role_options;
 
 /* "least_conn", "hash:cookie=SID", "sticky" (cookie MUSTERID) ... */
 int balance_parse(const char *text, struct balance *, struct err *);
-/* "none", "tcp", "mysql", "http GET /path 200-399" */
+/* "none", "tcp", "mysql user=NAME", "http GET /path 200-399" */
 int health_parse(const char *text, struct health *, struct err *);
 
 typedef int role_fn(const struct role *, void *arg);

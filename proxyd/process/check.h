@@ -1,5 +1,5 @@
 /*
- * check.h: what a health check says to a node, and what the answer means.
+ * check.h: what a health check says to a node, and what the answers mean.
  * No sockets, no clock: health.c has them.
  */
 #ifndef MUSTER_CHECK_H
@@ -7,26 +7,44 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "proxyd/process/snapshot.h"
 #include "proxyd/process/why.h"
 
 struct proxy_header;
 
-#define CHECK_HELLO_MAX	 3072 /* what is said at most */
-#define CHECK_ANSWER_MAX 12   /* that much of an answer decides */
+#define CHECK_SAY_MAX	 3072
+#define CHECK_HEAR_MAX	 512
+#define CHECK_DETAIL_MAX 96
 
-/* What is said once connected: its size, 0: nothing.  `ends` are those of the
- * connection, if the node wants to know whose it is. */
-size_t check_hello(const struct snapshot *, const struct snap_role *,
-    const struct snap_node *, const struct proxy_header *ends,
-    char out[CHECK_HELLO_MAX]);
+/* A check under way. */
+struct check {
+	const struct snapshot *snap; /* borrowed, like what follows */
+	const struct snap_role *role;
+	const struct snap_node *node;
+	uint8_t n_heard;   /* whole messages so far */
+	size_t heard_size; /* what came and is not understood yet */
+	char heard[CHECK_HEAR_MAX];
+	/* The node's own words on why it is not well, or "". */
+	char detail[CHECK_DETAIL_MAX];
+};
 
-/* Whether an answer must follow. */
-bool check_awaits(const struct snap_role *);
+/* What is to be said now; size 0: nothing. */
+struct check_say {
+	size_t size;
+	char bytes[CHECK_SAY_MAX];
+};
 
-/* What the answer means so far; WHY_NONE: more of it is needed. */
-enum why check_answer(const struct snap_role *, const char *bytes, size_t n);
+/*
+ * Connected.  WHY_CHECK_OK: that is all; WHY_NONE: it goes on.  `ends` are
+ * those of the connection, for a node that wants to know whose it is.
+ */
+enum why check_begin(struct check *, const struct proxy_header *ends,
+    struct check_say *);
+
+/* More has come into `heard`.  As above; anything else: the node is down. */
+enum why check_goes_on(struct check *, struct check_say *);
 
 /* The status of a response that begins like this: 100-599; 0: more bytes are
  * needed; -1: not HTTP. */

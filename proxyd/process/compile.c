@@ -226,7 +226,8 @@ add_role(const struct role *r, void *arg)
 	out.r.rise = (uint32_t)r->rise;
 	out.r.fall = (uint32_t)r->fall;
 	out.cookie = balance.cookie;
-	out.check_path = health.path;
+	out.check_text =
+	    health.kind == HEALTH_MYSQL ? health.user : health.path;
 	set_balance(&out.r, &balance);
 	set_check(&out.r, &health);
 	return plan_role(c->plan, &out, &row->index, c->e);
@@ -423,8 +424,7 @@ set_check(struct snap_role *r, const struct health *h)
 		[HEALTH_NONE] = SNAP_CHECK_NONE,
 		[HEALTH_TCP] = SNAP_CHECK_TCP,
 		[HEALTH_HTTP] = SNAP_CHECK_HTTP,
-		/* A MySQL server greets whoever connects. */
-		[HEALTH_MYSQL] = SNAP_CHECK_TCP,
+		[HEALTH_MYSQL] = SNAP_CHECK_MYSQL,
 	};
 
 	r->check = kinds[h->kind];

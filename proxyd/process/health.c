@@ -31,15 +31,12 @@ struct probe {
 	struct health *health;
 	enum probe_state state;
 	uint32_t row; /* of the scoreboard: the identity of a probe */
-	const struct snap_node *node;
-	const struct snap_role *role;
-	bool wanted; /* in the snapshot being applied */
+	bool wanted;  /* in the snapshot being applied */
 	int fd;
 	struct event *ev;    /* the socket's */
 	struct event *timer; /* of the next check, or of this one's end */
 	struct health_count count;
-	char answer[CHECK_ANSWER_MAX];
-	size_t answer_len;
+	struct check check;
 	LIST_ENTRY(probe) link;
 };
 
@@ -52,15 +49,15 @@ struct health {
 	struct probe **by_row; /* of the scoreboard */
 };
 
-static void want(struct health *, const struct snap_role *,
-    const struct snap_node *);
+static void want(struct health *, const struct snapshot *,
+    const struct snap_role *, const struct snap_node *);
 static struct probe *probe_new(struct health *, uint32_t row);
 static void probe_free(struct probe *);
 static void probe_start(struct probe *);
 static void probe_rest(struct probe *, int64_t ms);
 static void probe_end(struct probe *, enum why);
 static void publish(struct probe *, enum why);
-static enum why ask(struct probe *);
+static enum why begin(struct probe *);
 static enum why take_answer(struct probe *);
 static void on_timer(evutil_socket_t, short, void *);
 static void on_socket(evutil_socket_t, short, void *);
@@ -120,7 +117,8 @@ health_apply(struct health *h, struct snapshot *s)
 		const struct snap_role *role = snapshot_role(s, i);
 
 		for (uint32_t j = 0; j < role->n_nodes; j++)
-			want(h, role, snapshot_node(s, role->first_node + j));
+			want(h, s, role,
+			    snapshot_node(s, role->first_node + j));
 	}
 	for (p = LIST_FIRST(&h->probes); p != NULL; p = next) {
 		next = LIST_NEXT(p, link);
@@ -150,8 +148,8 @@ health_decide(struct health_count *c, bool good, uint32_t rise, uint32_t fall)
 /* A role without checks, and a node in maintenance, are not probed; then no
  * old verdict must stay. */
 static void
-want(struct health *h, const struct snap_role *role,
-    const struct snap_node *node)
+want(struct health *h, const struct snapshot *snap,
+    const struct snap_role *role, const struct snap_node *node)
 {
 	struct sb_target *t = sb_target(h->board, node->target);
 	struct probe *p;
@@ -167,9 +165,13 @@ want(struct health *h, const struct snap_role *role,
 		log_error("out of memory: a node is not checked");
 		return;
 	}
+	/* What is under way would not understand the answer. */
+	if (p->state != PROBE_RESTING && p->check.role->check != role->check)
+		probe_rest(p, 0);
 	p->wanted = true;
-	p->node = node;
-	p->role = role;
+	p->check.snap = snap;
+	p->check.node = node;
+	p->check.role = role;
 }
 
 static struct probe *
@@ -227,14 +229,16 @@ not_dialled(struct probe *p, int error)
 	case ENOMEM:
 		/* Our shortage says nothing about the node. */
 		log_error("health check: no socket: %s", strerror(error));
-		probe_rest(p, p->role->check_ms);
+		probe_rest(p, p->check.role->check_ms);
 		break;
 	case EAGAIN:
 		/* It is there, with more to do than it can. */
-		probe_rest(p, p->role->check_ms);
+		probe_rest(p, p->check.role->check_ms);
 		break;
 	case EACCES:
 	case EPERM:
+		snprintf(p->check.detail, sizeof(p->check.detail),
+		    "the account proxy.user may not connect to its socket");
 		probe_end(p, WHY_CHECK_DENIED);
 		break;
 	default:
@@ -245,11 +249,11 @@ not_dialled(struct probe *p, int error)
 static void
 probe_start(struct probe *p)
 {
-	struct timeval limit = { .tv_sec = p->role->check_limit_ms / 1000,
-		.tv_usec = p->role->check_limit_ms % 1000 * 1000 };
+	struct timeval limit = { .tv_sec = p->check.role->check_limit_ms / 1000,
+		.tv_usec = p->check.role->check_limit_ms % 1000 * 1000 };
 
-	p->answer_len = 0;
-	p->fd = dial_node_as(&p->health->dialer, p->health->snapshot, p->node);
+	p->check.detail[0] = '\0';
+	p->fd = dial_node_as(&p->health->dialer, p->check.snap, p->check.node);
 	if (p->fd == -1) {
 		not_dialled(p, errno);
 		return;
@@ -258,32 +262,39 @@ probe_start(struct probe *p)
 	p->ev = event_new(p->health->base, p->fd, EV_WRITE, on_socket, p);
 	if (p->ev == NULL || event_add(p->ev, NULL) == -1) {
 		log_error("health check: out of memory");
-		probe_rest(p, p->role->check_ms);
+		probe_rest(p, p->check.role->check_ms);
 		return;
 	}
 	evtimer_add(p->timer, &limit);
 }
 
-/* Says what is to be said.  WHY_NONE: go on waiting. */
+static bool
+say(const struct probe *p, const struct check_say *s)
+{
+	return s->size == 0 ||
+	    send(p->fd, s->bytes, s->size, MSG_NOSIGNAL) == (ssize_t)s->size;
+}
+
+/* The connection is there, or not.  WHY_NONE: go on waiting. */
 static enum why
-ask(struct probe *p)
+begin(struct probe *p)
 {
 	struct proxy_header ends = { .secure = false };
-	char hello[CHECK_HELLO_MAX];
 	int error = 0;
 	socklen_t len = sizeof(error);
-	size_t size;
+	struct check_say s;
+	enum why why;
 
 	if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1 ||
 	    error != 0)
 		return WHY_CHECK_CONNECT;
-	if (p->role->proxy != SNAP_PROXY_OFF)
+	if (p->check.role->proxy != SNAP_PROXY_OFF)
 		dial_ends(p->fd, &ends.from, &ends.to);
-	size = check_hello(p->health->snapshot, p->role, p->node, &ends, hello);
-	if (size > 0 && send(p->fd, hello, size, MSG_NOSIGNAL) != (ssize_t)size)
+	why = check_begin(&p->check, &ends, &s);
+	if (!say(p, &s))
 		return WHY_CHECK_CONNECT;
-	if (!check_awaits(p->role))
-		return WHY_CHECK_OK;
+	if (why != WHY_NONE)
+		return why;
 	p->state = PROBE_READING;
 	event_free(p->ev);
 	p->ev = event_new(p->health->base, p->fd, EV_READ | EV_PERSIST,
@@ -296,25 +307,29 @@ ask(struct probe *p)
 static enum why
 take_answer(struct probe *p)
 {
-	ssize_t n = recv(p->fd, p->answer + p->answer_len,
-	    sizeof(p->answer) - p->answer_len, 0);
+	struct check *c = &p->check;
+	ssize_t n = recv(p->fd, c->heard + c->heard_size,
+	    sizeof(c->heard) - c->heard_size, 0);
+	struct check_say s;
+	enum why why;
 
 	if (n == -1)
 		return errno == EAGAIN || errno == EINTR ? WHY_NONE :
 							   WHY_CHECK_CONNECT;
 	if (n == 0)
 		return WHY_CHECK_GARBAGE;
-	p->answer_len += (size_t)n;
-	return check_answer(p->role, p->answer, p->answer_len);
+	c->heard_size += (size_t)n;
+	why = check_goes_on(c, &s);
+	return say(p, &s) ? why : WHY_CHECK_CONNECT;
 }
 
 static void
 probe_end(struct probe *p, enum why why)
 {
-	if (health_decide(&p->count, why == WHY_CHECK_OK, p->role->rise,
-		p->role->fall))
+	if (health_decide(&p->count, why == WHY_CHECK_OK, p->check.role->rise,
+		p->check.role->fall))
 		publish(p, why);
-	probe_rest(p, jitter(p->role->check_ms));
+	probe_rest(p, jitter(p->check.role->check_ms));
 }
 
 static void
@@ -322,6 +337,7 @@ publish(struct probe *p, enum why why)
 {
 	struct sb_target *t = sb_target(p->health->board, p->row);
 	const struct snapshot *s = p->health->snapshot;
+	const char *detail = p->check.detail;
 	uint32_t was = atomic_load(&t->health);
 	uint32_t is = p->count.up ? SB_UP : SB_DOWN;
 	int64_t now = clock_mono_ms();
@@ -330,14 +346,11 @@ publish(struct probe *p, enum why why)
 	if (is == was)
 		return; /* known from before an upgrade */
 	if (is == SB_DOWN || was == SB_DOWN)
-		log_warn("node %s as %s is %s: %s%s",
-		    snapshot_text(s, p->node->name),
-		    snapshot_text(s, p->role->name),
+		log_warn("node %s as %s is %s: %s%s%s",
+		    snapshot_text(s, p->check.node->name),
+		    snapshot_text(s, p->check.role->name),
 		    is == SB_UP ? "up" : "down", why_word(why),
-		    why == WHY_CHECK_DENIED ?
-			": the account proxy.user may not connect to its "
-			"socket" :
-			"");
+		    *detail != '\0' ? ": " : "", detail);
 	atomic_store(&t->since_ms, now);
 	if (is == SB_UP && was == SB_DOWN)
 		atomic_store(&t->up_ms, now); /* slow start begins */
@@ -366,7 +379,7 @@ on_socket(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	why = p->state == PROBE_CONNECTING ? ask(p) : take_answer(p);
+	why = p->state == PROBE_CONNECTING ? begin(p) : take_answer(p);
 	if (why != WHY_NONE)
 		probe_end(p, why);
 }

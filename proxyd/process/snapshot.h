@@ -37,7 +37,12 @@ enum snap_balance {
 	SNAP_STICKY,
 };
 
-enum snap_check { SNAP_CHECK_NONE, SNAP_CHECK_TCP, SNAP_CHECK_HTTP };
+enum snap_check {
+	SNAP_CHECK_NONE,
+	SNAP_CHECK_TCP,
+	SNAP_CHECK_HTTP,
+	SNAP_CHECK_MYSQL,
+};
 
 /* What a connection to a node begins with. */
 enum snap_proxy { SNAP_PROXY_OFF, SNAP_PROXY_V1, SNAP_PROXY_V2 };
@@ -76,8 +81,8 @@ struct snap_role {
 	uint32_t queue_max;	      /* requests that may wait, each worker */
 	uint32_t queue_ms;
 	uint32_t slow_start_ms;
-	uint32_t check; /* enum snap_check */
-	struct snap_text check_path;
+	uint32_t check;			/* enum snap_check */
+	struct snap_text check_text;	/* HTTP: the path; MySQL: a user */
 	uint32_t check_low, check_high; /* statuses that are well */
 	uint32_t check_ms, check_limit_ms, rise, fall;
 };
@@ -151,13 +156,13 @@ struct snap_settings {
 	uint32_t eject_after;	     /* failures in a row */
 	uint32_t eject_ms;	     /* then doubled each time */
 	uint32_t eject_max_ms;
-	uint32_t max_clients; /* connections a worker holds */
+	uint32_t max_clients;		 /* connections a worker holds */
 	uint32_t max_client_connections; /* of one address; 0: no bound */
-	uint32_t log_format;  /* enum snap_log_format */
-	uint32_t splice;      /* bool: big bodies by splice */
-	uint32_t tls_profile; /* enum snap_tls_profile */
-	uint32_t https_port;  /* that redirects name; 0: none */
-	uint64_t spool_size;  /* bytes a worker puts on disk */
+	uint32_t log_format;		 /* enum snap_log_format */
+	uint32_t splice;		 /* bool: big bodies by splice */
+	uint32_t tls_profile;		 /* enum snap_tls_profile */
+	uint32_t https_port;		 /* that redirects name; 0: none */
+	uint64_t spool_size;		 /* bytes a worker puts on disk */
 	uint32_t gzip_level, brotli_level;
 	uint64_t compress_memory; /* bytes, each worker */
 	struct snap_text via;	  /* our name in Via */

@@ -158,7 +158,7 @@ plan_role(struct snapshot_plan *p, const struct plan_role *role,
 
 	if (add_text(p, role->name, &r.name, e) == -1 ||
 	    add_text(p, role->cookie, &r.cookie, e) == -1 ||
-	    add_text(p, role->check_path, &r.check_path, e) == -1 ||
+	    add_text(p, role->check_text, &r.check_text, e) == -1 ||
 	    add(&p->roles, &r, 1, e) == -1)
 		return -1;
 	*index = (uint32_t)p->roles.n - 1;
@@ -341,7 +341,7 @@ fill_roles(struct snapshot_plan *p, struct layout *l)
 		    sizeof(*roles));
 		move_text(l, &roles[r].name);
 		move_text(l, &roles[r].cookie);
-		move_text(l, &roles[r].check_path);
+		move_text(l, &roles[r].check_text);
 		roles[r].first_node = n;
 		for (size_t i = 0; i < p->nodes.n; i++) {
 			if (owner[i] != r)

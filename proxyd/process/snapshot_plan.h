@@ -19,7 +19,7 @@ struct plan_node {
 };
 
 struct plan_role {
-	const char *name, *cookie, *check_path;
+	const char *name, *cookie, *check_text;
 	struct snap_role r; /* texts and node slice are ignored */
 };
 

@@ -82,6 +82,7 @@
 	X(CHECK_DENIED, 0, "check_denied")           \
 	X(CHECK_TIMEOUT, 0, "check_timeout")         \
 	X(CHECK_STATUS, 0, "check_status")           \
+	X(CHECK_ERROR, 0, "check_error")             \
 	X(CHECK_GARBAGE, 0, "check_garbage")         \
 	X(EJECTED, 0, "ejected")                     \
 	X(LAST_NODE, 0, "last_node_kept")            \

@@ -113,6 +113,14 @@ health_texts(void **state)
 		{ "none", "", HEALTH_NONE, 0, 0 },
 		{ "tcp", "", HEALTH_TCP, 0, 0 },
 		{ "mysql", "", HEALTH_MYSQL, 0, 0 },
+		{ "mysql user=muster", "", HEALTH_MYSQL, 0, 0 },
+		{ "mysql user=", "", -1, 0, 0 },
+		{ "mysql user=a b", "", -1, 0, 0 },
+		{ "mysql muster", "", -1, 0, 0 },
+		{ "mysql "
+		  "user=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		    "", -1, 0, 0 },
 		{ "http GET /", "/", HEALTH_HTTP, 200, 399 },
 		{ "http GET /up?x=1 200", "/up?x=1", HEALTH_HTTP, 200, 200 },
 		{ "http GET /up 200-299", "/up", HEALTH_HTTP, 200, 299 },
@@ -141,6 +149,8 @@ health_texts(void **state)
 			continue;
 		assert_int_equal(h.kind, cases[i].kind);
 		assert_string_equal(h.path, cases[i].path);
+		assert_string_equal(h.user,
+		    strstr(cases[i].text, "user=") != NULL ? "muster" : "");
 		assert_int_equal(h.status_min, cases[i].min);
 		assert_int_equal(h.status_max, cases[i].max);
 	}

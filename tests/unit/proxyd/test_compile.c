@@ -236,7 +236,7 @@ roles_and_their_nodes(void **state)
 	assert_int_equal(r->balance, SNAP_HASH_COOKIE);
 	assert_string_equal(snapshot_text(snap, r->cookie), "SID");
 	assert_int_equal(r->check, SNAP_CHECK_HTTP);
-	assert_string_equal(snapshot_text(snap, r->check_path), "/up");
+	assert_string_equal(snapshot_text(snap, r->check_text), "/up");
 	assert_int_equal(r->check_low, 200);
 	assert_int_equal(r->check_high, 204);
 	assert_int_equal(r->check_ms, 5000);
