@@ -277,7 +277,7 @@ def two_proxies(tmp_path):
     origin = Nginx(c, "n1", c.net.address())
     c.ctl("role", "set", "worker_http", "--port", "9000")
     c.ctl("node", "add", "n1", origin.address, "--role", "worker_http")
-    c.ctl("site", "add", "a", "--role", "worker_http")
+    c.ctl("site", "add", "a", "--role", "worker_http", "--connections", "5")
     c.ctl("set", "proxy.workers", "1")
     c.ctl("set", "proxy.status.listen", "off")
     # Every proxy listens on the same addresses, and this is one machine.
@@ -311,6 +311,13 @@ def test_several_proxies_in_one_table(two_proxies):
         rows = c.ctl("--json", "show_sites", state=state).json_lines
         assert {(r["site"], r["proxy"]) for r in rows} == {
             ("a", "edge"), ("a", "m1")}
+        row, = [r for r in c.ctl("--json", "site", "limit", "a",
+                                 state=state).json_lines
+                if r["limit"] == "connections"]
+        assert (row["value"], row["hits"], row["in_use"]) == ("5", 0, 0)
+    r = c.ctl("site", "limit", "a", "--connections", "6", state=laptop,
+              status=None)
+    assert r.status != 0 and "on a master" in r.stderr
     # One of them goes: the other is still shown, without a word.
     proxies["edge"].stop()
     rows = c.ctl("--json", "show_workers", state=laptop).json_lines
