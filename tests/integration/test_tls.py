@@ -591,21 +591,15 @@ def test_a_flood_of_handshakes(proxy):
     """Thousands of them half open: their number is bounded, what is
     established goes on, and who means well gets in."""
     begun = hello()[:200]
-    crowd = []
-    established = proxy.connect()
-    with one_more(proxy, "tls_crowded", 100):
-        for _ in range(2300):
-            s = proxy.plain()
-            s.sendall(begun)
-            crowd.append(s)
-            if len(crowd) % 500 == 0:
+    with contextlib.ExitStack() as crowd, proxy.connect() as established, \
+            one_more(proxy, "tls_crowded", 100):
+        for n in range(2300):
+            crowd.enter_context(proxy.plain()).sendall(begun)
+            if n % 500 == 0:
                 assert ask(established)[1] == b"ok"
                 assert proxy.talk(LAST)[1] == "fin"
         assert ask(established)[1] == b"ok"
-        assert worker(proxy)["handshaking"] <= 2048
-    for s in crowd:
-        s.close()
-    established.close()
+        muster.wait_for(lambda: worker(proxy)["handshaking"] <= 2048)
     muster.wait_for(lambda: worker(proxy)["handshaking"] == 0,
                     what="them to go")
 

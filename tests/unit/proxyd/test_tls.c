@@ -721,21 +721,21 @@ test_a_name_is_one_context_however_it_is_written(void **state)
 		{ 0, 4, 1, 0, 1, 'a' }, /* no host name */
 		{ 0, 4, 0, 0, 2, 'a' },
 	};
-	uint8_t one[SNI_CONTEXT], other[SNI_CONTEXT], none[SNI_CONTEXT];
+	uint8_t one[SNI_CONTEXT], again[SNI_CONTEXT], none[SNI_CONTEXT];
 
 	(void)state;
 	context_of("a.example", one);
-	context_of("A.Example.", other);
-	assert_memory_equal(one, other, sizeof(one));
-	context_of("b.example", other);
-	assert_memory_not_equal(one, other, sizeof(one));
+	context_of("A.Example.", again);
+	assert_memory_equal(one, again, sizeof(one));
+	context_of("b.example", again);
+	assert_memory_not_equal(one, again, sizeof(one));
 	sni_context(NULL, 0, none);
 	for (size_t i = 0; i < nitems(bad); i++) {
-		sni_context(bad[i], 6, other);
-		assert_memory_equal(none, other, sizeof(none));
+		sni_context(bad[i], 6, again);
+		assert_memory_equal(none, again, sizeof(none));
 	}
-	context_of("", other);
-	assert_memory_equal(none, other, sizeof(none));
+	context_of("", again);
+	assert_memory_equal(none, again, sizeof(none));
 }
 
 int
