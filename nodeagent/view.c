@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "common/registry/roles.h"
 #include "common/registry/roster.h"
 
@@ -16,9 +18,9 @@ struct reading {
 };
 
 static int read_all(struct roster *, struct reading *);
-static int read_node(const struct node *, void *arg);
-static int read_self(const struct node *, struct view *, struct err *);
-static int read_master(const struct node *, struct reading *);
+static int read_nodes(struct roster *, struct reading *);
+static int read_self(const struct node *, void *arg);
+static int read_master(const struct node *, void *arg);
 static int read_revoked(uint64_t serial, int64_t not_after_s, void *arg);
 static int compare_serials(const void *, const void *);
 
@@ -86,7 +88,7 @@ read_all(struct roster *roster, struct reading *r)
 	v->revision = roster_revision(roster);
 	memcpy(v->cluster_uuid, roster_cluster_uuid(roster),
 	    sizeof(v->cluster_uuid));
-	if (roster_each_node(roster, read_node, r, r->err) != 0 ||
+	if (read_nodes(roster, r) != 0 ||
 	    roster_each_revoked(roster, read_revoked, r, r->err) != 0)
 		return -1;
 	if (v->n_revoked > 0)
@@ -95,29 +97,32 @@ read_all(struct roster *roster, struct reading *r)
 	return 0;
 }
 
+/* Two walks that parse a few lines: of a thousand nodes an agent needs no
+ * more, and all thousand read the roster whenever it changes. */
 static int
-read_node(const struct node *n, void *arg)
+read_nodes(struct roster *roster, struct reading *r)
 {
-	struct reading *r = arg;
+	char own_key[2 * KEY_SIZE + 1];
 
-	if (!n->has_key)
-		return 0;
-	if (memcmp(n->key, r->own_key, KEY_SIZE) == 0 &&
-	    read_self(n, r->view, r->err) == -1)
+	sodium_bin2hex(own_key, sizeof(own_key), r->own_key, KEY_SIZE);
+	if (roster_each_node_with(roster, own_key, read_self, r, r->err) != 0)
 		return -1;
-	if (node_find_role(n, ROLE_MASTER) != NULL)
-		return read_master(n, r);
-	return 0;
+	return roster_each_node_with(roster, "\"" ROLE_MASTER "\"",
+	    read_master, r, r->err);
 }
 
 static int
-read_self(const struct node *n, struct view *v, struct err *e)
+read_self(const struct node *n, void *arg)
 {
+	struct reading *r = arg;
+	struct view *v = r->view;
 	size_t len = 0;
 
+	if (!n->has_key || memcmp(n->key, r->own_key, KEY_SIZE) != 0)
+		return 0;
 	v->enrolled = true;
 	memcpy(v->name, n->name, sizeof(v->name));
-	if (addr_parse(n->addr, n->agent_port, &v->addr, e) == -1)
+	if (addr_parse(n->addr, n->agent_port, &v->addr, r->err) == -1)
 		return -1;
 	for (size_t i = 0; i < n->n_roles; i++)
 		len += (size_t)snprintf(v->roles + len, sizeof(v->roles) - len,
@@ -126,12 +131,14 @@ read_self(const struct node *n, struct view *v, struct err *e)
 }
 
 static int
-read_master(const struct node *n, struct reading *r)
+read_master(const struct node *n, void *arg)
 {
+	struct reading *r = arg;
 	struct view *v = r->view;
 	struct view_master *m;
 
-	if (v->n_masters == VIEW_MASTERS_MAX)
+	if (!n->has_key || node_find_role(n, ROLE_MASTER) == NULL ||
+	    v->n_masters == VIEW_MASTERS_MAX)
 		return 0;
 	m = realloc(v->masters, (v->n_masters + 1) * sizeof(*m));
 	if (m == NULL)

@@ -59,6 +59,9 @@ ssize_t roster_read(struct roster *, size_t offset, void *buf, size_t size,
  * returns non-zero to stop; the walk returns that.  -1 with the err of a line
  * that breaks the form. */
 int roster_each_node(struct roster *, node_fn *, void *arg, struct err *);
+/* Only those whose line has this text, which is cheap to find. */
+int roster_each_node_with(struct roster *, const char *text, node_fn *,
+    void *arg, struct err *);
 int roster_each_role(struct roster *, role_fn *, void *arg, struct err *);
 int roster_each_site(struct roster *, site_fn *, void *arg, struct err *);
 int roster_each_site_cert(struct roster *, site_cert_fn *, void *arg,

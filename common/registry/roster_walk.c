@@ -43,9 +43,16 @@ static int no_such_node(struct roster *, const char *name, struct err *);
 int
 roster_each_node(struct roster *r, node_fn *fn, void *arg, struct err *e)
 {
+	return roster_each_node_with(r, NULL, fn, arg, e);
+}
+
+int
+roster_each_node_with(struct roster *r, const char *text, node_fn *fn,
+    void *arg, struct err *e)
+{
 	struct walk w = { .fn.node = fn, .arg = arg };
 
-	return roster_each_line(r, "node", NULL, give_node, &w, e);
+	return roster_each_line(r, "node", text, give_node, &w, e);
 }
 
 int
