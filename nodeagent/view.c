@@ -107,8 +107,8 @@ read_nodes(struct roster *roster, struct reading *r)
 	sodium_bin2hex(own_key, sizeof(own_key), r->own_key, KEY_SIZE);
 	if (roster_each_node_with(roster, own_key, read_self, r, r->err) != 0)
 		return -1;
-	return roster_each_node_with(roster, "\"" ROLE_MASTER "\"",
-	    read_master, r, r->err);
+	return roster_each_node_with(roster, "\"" ROLE_MASTER "\"", read_master,
+	    r, r->err);
 }
 
 static int
