@@ -155,14 +155,16 @@ collect(pid_t pid, int fd, uint8_t *buf, size_t *size, struct err *e)
 static int
 understand(uint8_t *buf, size_t size, struct cert_answer *a, struct err *e)
 {
-	uint8_t *end = memchr(buf, '\n', size), *at = end + 1;
-	size_t left = end != NULL ? size - (size_t)(at - buf) : 0;
+	uint8_t *end = memchr(buf, '\n', size), *at;
+	size_t left;
 	json_t *o;
 	int rv = -1;
 
 	if (end == NULL)
 		return err_set(e, ERR_LOCAL,
 		    "proxyd cert-check gave no answer");
+	at = end + 1;
+	left = size - (size_t)(at - buf);
 	o = json_parse_object(buf, (size_t)(end - buf), HEAD_MAX, e);
 	if (o == NULL)
 		return -1;

@@ -258,8 +258,8 @@ names(void **state)
 #define HEX "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	static const char *const bad[] = { "", "x.key", HEX, HEX ".pem",
 		HEX "0.key", "0" HEX ".key", HEX ".key/..", "../" HEX ".key",
-		"A0112233445566778899aabbccddeeff00112233445566778899aabbccddee"
-		"ff.key" };
+		("A0112233445566778899aabbccddeeff"
+		 "00112233445566778899aabbccddeeff.key") };
 	uint8_t hash[CUSTODY_HASH];
 	char name[CUSTODY_NAME_MAX];
 	enum custody_kind kind;
