@@ -329,6 +329,10 @@ probe_end(struct probe *p, enum why why)
 	if (health_decide(&p->count, why == WHY_CHECK_OK, p->check.role->rise,
 		p->check.role->fall))
 		publish(p, why);
+	else if (!p->count.up && why != WHY_CHECK_OK)
+		/* As before, but perhaps for another reason by now. */
+		atomic_store(&sb_target(p->health->board, p->row)->why,
+		    (uint32_t)why);
 	probe_rest(p, jitter(p->check.role->check_ms));
 }
 

@@ -79,7 +79,8 @@ def sockets():
 
 
 @pytest.fixture
-def live(tmp_path):
+def live(tmp_path, sockets):
+    """Proxies that end before the folder of their nodes' sockets goes."""
     made = []
 
     def make(*origins, **options):
