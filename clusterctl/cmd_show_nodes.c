@@ -125,8 +125,10 @@ const struct command cmd_show_nodes = {
 	    "proxy: its state there, and SINCE when and WHY, requests ACTIVE "
 	    "and\n"
 	    "QUEUED just now, TOTAL, FAILED and RETRIED so far, AVERAGE and "
-	    "P99 of\n"
-	    "the time to its first byte, requests and connections a second.\n",
+	    "P99\n"
+	    "(of the last minute or two) of the time to its first byte, "
+	    "requests\n"
+	    "and connections a second.\n",
 	.section = SECTION_NODES,
 	.needs = NEEDS_CLUSTER | NEEDS_OPERATOR,
 	.sets = show_sets,

@@ -29,7 +29,7 @@ static const struct metric node_metrics[] = {
 	{ "muster_node_received_bytes_total", "counter", "Bytes from a node.", "bytes_in", 1 },
 	{ "muster_node_sent_bytes_total", "counter", "Bytes to a node.", "bytes_out", 1 },
 	{ "muster_node_latency_seconds", "gauge", "Moving average to the first byte.", "latency_us", 1e-6 },
-	{ "muster_node_latency_p99_seconds", "gauge", "99 of 100 first bytes came within.", "p99_us", 1e-6 },
+	{ "muster_node_latency_p99_seconds", "gauge", "99 of 100 first bytes came within, over the last one to two minutes.", "p99_us", 1e-6 },
 };
 static const struct metric worker_metrics[] = {
 	{ "muster_worker_clients", "gauge", "Client connections.", "clients", 1 },

@@ -197,14 +197,11 @@ node_row(const struct report *r, const struct snap_role *role,
 {
 	struct sb_target *t = sb_target(r->board, n->target);
 	struct sb_target *queue = sb_target(r->board, role->target);
-	uint64_t steps[SB_LATENCY_STEPS];
 	int64_t since = atomic_load(&t->since_ms);
 	char addr[ADDR_PLACE_MAX];
 	const char *state;
 	enum why why;
 
-	for (size_t i = 0; i < SB_LATENCY_STEPS; i++)
-		steps[i] = atomic_load(&t->steps[i]);
 	if (n->path.len > 0)
 		snprintf(addr, sizeof(addr), "unix:%s", text(r, n->path));
 	else
@@ -224,7 +221,7 @@ node_row(const struct report *r, const struct snap_role *role,
 	    rates_requests(r->rates, n->target), "connects_s",
 	    rates_connects(r->rates, n->target), "latency_us",
 	    (json_int_t)atomic_load(&t->average_us), "p99_us",
-	    (json_int_t)sb_percentile(steps, 99), "bytes_in",
+	    (json_int_t)rates_p99_us(r->rates, n->target), "bytes_in",
 	    (json_int_t)atomic_load(&t->bytes_in), "bytes_out",
 	    (json_int_t)atomic_load(&t->bytes_out), "weight",
 	    (json_int_t)n->weight, "maxconn", (json_int_t)n->maxconn);

@@ -378,6 +378,44 @@ metrics_are_bounded_and_well_formed(void **state)
 	free(text);
 }
 
+/* What was a while ago does not show: neither the good nor the bad. */
+static void
+p99_is_of_the_last_minutes(void **state)
+{
+	uint32_t row = w.targets[1];
+	struct sb_target *t = sb_target(&w.board, row);
+	struct rates *successor;
+	struct err e;
+
+	(void)state;
+	rates_tick(w.rates, 1000);
+	assert_int_equal(rates_p99_us(w.rates, row), 0);
+	for (int i = 0; i < 1000000; i++)
+		sb_latency(t, 1000);
+	assert_in_range(rates_p99_us(w.rates, row), 1000, 1300);
+	for (int i = 2; i <= 122; i++)
+		rates_tick(w.rates, i * 1000);
+	assert_int_equal(rates_p99_us(w.rates, row), 0);
+	for (int i = 0; i < 10; i++)
+		sb_latency(t, 50000);
+	assert_in_range(rates_p99_us(w.rates, row), 50000, 65000);
+	for (int i = 122; i < 182; i++)
+		rates_tick(w.rates, i * 1000);
+	assert_in_range(rates_p99_us(w.rates, row), 50000, 65000);
+	/* After an upgrade the past is not of the last minutes either. */
+	assert_non_null(successor = rates_new(&w.board, &e));
+	assert_int_equal(rates_p99_us(successor, row), 0);
+	rates_free(successor);
+	/* A row of another node, or one that began anew. */
+	t->node_id += 100;
+	assert_in_range(rates_p99_us(w.rates, row), 1000, 1300);
+	t->node_id -= 100;
+	for (unsigned i = 0; i < SB_LATENCY_STEPS; i++)
+		t->steps[i] = 0;
+	sb_latency(t, 2000);
+	assert_in_range(rates_p99_us(w.rates, row), 2000, 2600);
+}
+
 static void
 rates(void **state)
 {
@@ -417,6 +455,7 @@ main(void)
 		T(owners_are_counted_once),
 		T(refusals),
 		T(metrics_are_bounded_and_well_formed),
+		T(p99_is_of_the_last_minutes),
 		T(rates),
 	};
 
