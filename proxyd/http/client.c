@@ -92,8 +92,8 @@ client_close(struct client *c)
 	buf_give(&e->bufs, &c->in);
 	free(c->proxied);
 	c->proxied = NULL;
-	if (c->kept != NULL)
-		node_conn_drop(c->kept);
+	while (!LIST_EMPTY(&c->kept))
+		node_conn_drop(LIST_FIRST(&c->kept));
 	sock_close(&c->s);
 	e->clients[c->index] = e->clients[--e->n_clients];
 	e->clients[c->index]->index = c->index;

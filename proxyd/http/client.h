@@ -6,6 +6,7 @@
 #define MUSTER_CLIENT_H
 
 #include <sys/queue.h>
+#include <sys/queue.h>
 #include <stdint.h>
 
 #include "common/base/addr.h"
@@ -39,11 +40,11 @@ struct client {
 		struct tunnel *tunnel;	     /* while CLIENT_TUNNEL */
 		struct handshake *handshake; /* while CLIENT_HANDSHAKE */
 	};
-	struct proxied *proxied; /* or NULL */
-	struct node_conn *kept;	 /* an idle one that is its alone; or NULL */
-	struct buf *in;		 /* what was read; NULL: nothing */
-	int64_t since_ms;	 /* of this state; of a head's first byte */
-	uint32_t index;		 /* in engine.clients */
+	struct proxied *proxied;	       /* or NULL */
+	LIST_HEAD(kept_conns, node_conn) kept; /* idle, and its alone */
+	struct buf *in;	  /* what was read; NULL: nothing */
+	int64_t since_ms; /* of this state; of a head's first byte */
+	uint32_t index;	  /* in engine.clients */
 	uint32_t n_requests;
 	uint32_t lingered; /* bytes dropped */
 	uint8_t state;	   /* enum client_state */

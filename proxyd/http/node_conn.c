@@ -10,6 +10,8 @@
 #include "proxyd/http/engine_parts.h"
 #include "proxyd/process/dial.h"
 
+#define KEPT_MAX 5 /* by one client */
+
 static struct node_conn *take_idle(struct engine *, const struct snap_node *,
     bool careful);
 static struct node_conn *take_kept(struct client *, const struct snap_node *,
@@ -41,11 +43,7 @@ node_conn_get(struct engine *e, const struct snapshot *snap,
 static void
 leave_pool(struct node_conn *n)
 {
-	if (n->owner != NULL)
-		n->owner->kept = NULL;
-	else
-		LIST_REMOVE(n, in_pool);
-	n->owner = NULL;
+	LIST_REMOVE(n, in_pool);
 	n->e->n_idle--;
 	TAILQ_REMOVE(&n->e->idle_nodes, n, in_idle);
 }
@@ -74,19 +72,20 @@ take_idle(struct engine *e, const struct snap_node *node, bool careful)
 	return NULL;
 }
 
-/* One that is for somebody else, or led elsewhere, is of no more use. */
 static struct node_conn *
 take_kept(struct client *c, const struct snap_node *node, uint64_t key,
     bool careful)
 {
-	struct node_conn *n = c->kept;
+	struct node_conn *n, *next;
 
-	if (n == NULL)
-		return NULL;
-	if (n->key == key && n->way == node->way && n->target == node->target &&
-	    (!careful || alive(n)))
-		return take(n);
-	node_conn_drop(n);
+	for (n = LIST_FIRST(&c->kept); n != NULL; n = next) {
+		next = LIST_NEXT(n, in_pool);
+		if (n->target != node->target || n->key != key)
+			continue;
+		if (n->way == node->way && (!careful || alive(n)))
+			return take(n);
+		node_conn_drop(n);
+	}
 	return NULL;
 }
 
@@ -180,13 +179,21 @@ node_conn_connected(struct node_conn *n)
 	return 1;
 }
 
+/* A few: the client's next request may be for another node, and for this one
+ * again only later. */
 static void
 keep(struct node_conn *n, struct client *c)
 {
-	if (c->kept != NULL)
-		node_conn_drop(c->kept);
-	c->kept = n;
-	n->owner = c;
+	struct node_conn *other, *oldest = NULL;
+	unsigned count = 0;
+
+	LIST_FOREACH (other, &c->kept, in_pool) {
+		oldest = other;
+		count++;
+	}
+	if (count == KEPT_MAX)
+		node_conn_drop(oldest);
+	LIST_INSERT_HEAD(&c->kept, n, in_pool);
 }
 
 void

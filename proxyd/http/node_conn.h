@@ -27,10 +27,9 @@ struct node_conn {
 	struct sock s;
 	struct engine *e;
 	struct node_conn *next;	       /* among the dead or free */
-	LIST_ENTRY(node_conn) in_pool; /* unless it has an owner */
+	LIST_ENTRY(node_conn) in_pool; /* or with its client */
 	TAILQ_ENTRY(node_conn) in_idle;
 	struct client *client; /* NULL: idle */
-	struct client *owner;  /* while idle: whose alone it is; or NULL */
 	struct buf *in;	       /* a response head as far as it came */
 	int64_t since_ms;      /* idle since */
 	uint64_t way;	       /* snap_node's: what it was made for */

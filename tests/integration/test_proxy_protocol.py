@@ -351,8 +351,26 @@ def test_clients_behind_a_trusted_peer_are_named_one_by_one(node):
         asks(b"1.1.1.1") + asks(b"1.1.1.1") + asks(b"2001:db8::2")
         + asks(b"1.1.1.1", b"Connection: close\r\n"))
     assert px.statuses(got) == [200] * 4
-    assert node.origin.named == ["1.1.1.1", "2001:db8::2", "1.1.1.1"]
+    assert node.origin.named == ["1.1.1.1", "2001:db8::2"]
     assert node.origin.heads[1].to == ("::", node.PORT)
+    assert [client_of_last(h) for h, _ in node.origin.requests] == [
+        "1.1.1.1", "1.1.1.1", "2001:db8::2", "1.1.1.1"]
+
+
+def client_of_last(head):
+    return field(head, b"X-Real-IP")[0].decode()
+
+
+def test_few_connections_are_kept_for_one_client(node):
+    """Those used last: of eight clients behind a trusted peer, five."""
+    with node.connect() as s:
+        for n in (1, 2, 3, 4, 5, 6, 7, 8, 4, 1):
+            s.sendall(G % b"x" + b"X-Forwarded-For: 1.1.1.%d\r\n\r\n" % n)
+            assert s.recv(4096).startswith(b"HTTP/1.1 200")
+        wait_for(lambda: metric(node, "muster_worker_node_connections") == 5,
+                 what="the last to be kept")
+    assert node.origin.named == [f"1.1.1.{n}" for n in
+                                 (1, 2, 3, 4, 5, 6, 7, 8, 1)]
 
 
 def test_a_body_goes_behind_it_and_may_be_large(node):
@@ -396,7 +414,8 @@ def test_kept_connections_end_with_their_clients(node):
     for s in clients:
         s.sendall(G % b"1" + b"\r\n")
         assert s.recv(4096).startswith(b"HTTP/1.1 200")
-    assert metric(node, "muster_worker_node_connections") == 20
+    wait_for(lambda: metric(node, "muster_worker_node_connections") == 20,
+             what="the last to be kept")
     for s in clients:
         s.close()
     wait_for(lambda: metric(node, "muster_worker_node_connections") == 0,
