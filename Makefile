@@ -107,7 +107,7 @@ $(B)/tests/fuzz/$(1)/%: $(B)/o/tests/fuzz/$(1)/%.o $(2) $(B)/libmuster.a
 	@mkdir -p $$(@D)
 	@printf '  LD    %s\n' $$@
 	$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -fsanitize=fuzzer -o $$@ $$^ \
-	    $(LIBS_$(1)) $(LIBS_common)
+	    $(LIBS_test) $(LIBS_$(1)) $(LIBS_common)
 endef
 $(eval $(call unit_rule,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call unit_rule,$(p),$(B)/$(p).a)))
