@@ -13,6 +13,7 @@
 #include "common/registry/roster.h"
 #include "nodeagent/agent.h"
 #include "nodeagent/call.h"
+#include "nodeagent/frugal.h"
 
 #define AGAIN_S 30 /* after a failure, give or take a third */
 
@@ -351,6 +352,7 @@ end(struct fetch *f, const struct err *why)
 		log_info("the keys of all certificates are here");
 	f->failing = why != NULL;
 	forget(f);
+	frugal_trim();
 	if (why != NULL)
 		schedule(f, AGAIN_S);
 }

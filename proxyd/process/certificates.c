@@ -68,6 +68,7 @@ static int take_digest(struct look *, struct source *, const char *fallback,
 static int build(struct look *, struct source *, const char *fallback, int *fd,
     struct err *);
 static int adopt(struct certificates *, int fd, struct err *);
+static void check_fallback(const struct certificates *, const char *site);
 static void settle(struct certificates *, const struct look *);
 static void identify(const struct site_cert *, uint8_t id[CERT_IMAGE_ID]);
 static const struct cert_image_entry *find(const struct certificates *,
@@ -250,6 +251,7 @@ build(struct look *l, struct source *s, const char *fallback, int *fd,
 		custody_close(&l->custody);
 	if (rv == 0 && (rv = adopt(c, image, e)) == 0) {
 		settle(c, l);
+		check_fallback(c, fallback);
 		*fd = image;
 	} else
 		io_close(&image);
@@ -358,6 +360,18 @@ adopt(struct certificates *c, int fd, struct err *e)
 	c->last = image;
 	c->known = known;
 	return 0;
+}
+
+static void
+check_fallback(const struct certificates *c, const char *site)
+{
+	struct cert_image_found ignored;
+
+	if (*site != '\0' && !cert_image_find(c->last, "", 0, &ignored))
+		log_warn("proxy.https.default_cert: site %.80s has no "
+			 "certificate (clusterctl site cert); unknown names "
+			 "are refused",
+		    site);
 }
 
 static void

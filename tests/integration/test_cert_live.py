@@ -124,9 +124,11 @@ def test_each_name_gets_its_own(proxy, ca):
     ctl("set", "proxy.https.default_cert", "b.example")
     await_served(at, "x.other.example", wild)
     await_served(at, None, wild)
-    ctl("set", "proxy.https.default_cert", "none")
+    proxy.daemon.expect_log("default_cert: site a has no certificate")
+    ctl("set", "proxy.https.default_cert", "a")
     wait_for(lambda: served(at, "nobody.org") == NO_NAME,
              what="unknown names to be refused again")
+    assert proxy.log.count("site a has no certificate") == 1
 
 
 def test_a_change_is_hot(proxy, ca):
