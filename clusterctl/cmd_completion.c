@@ -18,6 +18,7 @@ static void print_options(const struct opt_set *);
 static void print_values(const struct opt_set *);
 static void print_kinds(const char *usage);
 static const char *kind_of(const char *word);
+static bool is_choice(const char *arg);
 static bool is_first_of_family(size_t i);
 
 const struct command cmd_completion = {
@@ -97,6 +98,7 @@ static const char common_part[] =
     "\t\toperator list | cut -f 1 ;;\n"
     "\tcommand) echo \"$_clusterctl_commands\" ;;\n"
     "\tof|file|-) ;;\n"
+    "\t*\\|*) echo \"${1//|/ }\" ;;\n"
     "\t*) echo \"$1\" ;;\n"
     "\tesac 2>/dev/null\n"
     "}\n";
@@ -181,8 +183,8 @@ print_commands(void)
 	puts("'");
 }
 
-/* flags: all options.  values: those with one, as OPTION:KIND.  kinds: what
- * an argument may be; "of" marks a family, whose second words follow. */
+/* flags: all options.  values: those with one, as OPTION:KIND, where a KIND
+ * may be "on|off".  kinds: what an argument may be; "of" marks a family, whose second words follow. */
 static void
 print_table(void)
 {
@@ -242,7 +244,7 @@ print_values(const struct opt_set *set)
 
 		if (o->arg == NULL)
 			continue;
-		kind = kind_of(o->arg);
+		kind = is_choice(o->arg) ? o->arg : kind_of(o->arg);
 		if (o->name != NULL)
 			printf(" --%s:%s", o->name, kind != NULL ? kind : "-");
 		if (o->letter != '\0')
@@ -284,6 +286,15 @@ kind_of(const char *word)
 		if (strcmp(kinds[i].word, word) == 0)
 			return kinds[i].kind;
 	return NULL;
+}
+
+/* "on|off": what may be typed as it stands. */
+static bool
+is_choice(const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789_|";
+
+	return strchr(arg, '|') != NULL && arg[strspn(arg, plain)] == '\0';
 }
 
 static bool

@@ -189,6 +189,40 @@ def test_half_a_header_is_waited_for_so_long_and_no_longer(proxy):
     assert client_of(seen(proxy, ph.v1("4.4.4.5"), ONE)) == "4.4.4.5"
 
 
+def test_choice_and_limits_go_by_the_header(tmp_path):
+    p = px.Proxy(tmp_path, 3, role=("--balance", "hash:ip"),
+                 settings={"proxy.proxy_protocol": SENDER,
+                           "proxy.max_client_connections": "2"})
+    try:
+        for n in range(12):
+            for _ in range(3):
+                assert px.statuses(p.talk(ph.v1(f"9.9.9.{n}"), ONE)[0]) == [
+                    200]
+        clients = [{client_of(h) for h, _ in o.requests} for o in p.origins]
+        assert all(clients) and sum(map(len, clients)) == 12
+
+        # Two connections an address, whoever passes them on.
+        def ask(ip):
+            s = p.connect()
+            s.sendall(ph.v2(ip) + G % b"x" + b"\r\n")
+            try:
+                return s, s.recv(4096)[:12]
+            except ConnectionResetError:
+                return s, b""
+        ok = b"HTTP/1.1 200"
+        kept = [ask(ip) for ip in ("8.8.8.8", "8.8.8.8", "8.8.4.4")]
+        assert [status for _, status in kept] == [ok] * 3
+        kept.append(ask("8.8.8.8"))
+        assert kept[-1][1] == b""
+        kept.append(ask("8.8.4.4"))
+        assert kept[-1][1] == ok
+        for s, _ in kept:
+            s.close()
+    finally:
+        wrong = p.close()
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.fixture(scope="module")
 def socket_path():
     with tempfile.TemporaryDirectory(prefix="muster-u-") as d:

@@ -281,6 +281,21 @@ def test_http_checks_of_a_socket(live, sockets):
     p.await_state("u1", "down")
 
 
+def test_it_goes_into_an_export_and_back(live, sockets, tmp_path):
+    origin = UnixOrigin(sockets / "app")
+    p = live(origin)
+    p.ctl("role", "set", "worker_http", "--proxy-protocol", "v1")
+    out = tmp_path / "export.json"
+    out.write_text(p.ctl("registry", "export").stdout)
+    assert f'"{origin.address}"' in out.read_text()
+    p.ctl("node", "remove", "u1")
+    assert "add node u1 unix:" in p.ctl("registry", "apply", "--dry-run",
+                                        out).stdout
+    p.ctl("registry", "apply", out)
+    assert origin.address in p.ctl("node", "show", "u1").stdout
+    assert p.ctl("registry", "apply", "--dry-run", out).stdout == ""
+
+
 def test_what_cannot_be_is_refused(live):
     p = live()
     for args, text in [
