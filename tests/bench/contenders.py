@@ -247,14 +247,14 @@ class Field:
 
 
 def wrk(server, path, connections, seconds=1, threads_=1, close=False,
-        load_cpus=(LOAD_CPU,)):
+        load_cpus=(LOAD_CPU,), fields=()):
     """Loads a server; returns what one request cost its workers, and how
     many a second there were."""
     argv = ["taskset", "-c", ",".join(map(str, load_cpus)), "wrk",
             f"-t{threads_}", f"-c{connections}", f"-d{seconds}s",
             "-H", f"Host: {HOST}"]
-    if close:
-        argv += ["-H", "Connection: close"]
+    for field in ("Connection: close",) * close + tuple(fields):
+        argv += ["-H", field]
     before = server.cpu_s()
     start = time.monotonic()
     out = subprocess.run(
