@@ -51,8 +51,10 @@ proxied_read(struct client *c)
 	    "room for a header");
 	if (!c->s.readable)
 		return false;
-	n = recv(c->s.fd, bytes, PROXY_HEADER_MAX, MSG_PEEK);
-	if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
+	do
+		n = recv(c->s.fd, bytes, PROXY_HEADER_MAX, MSG_PEEK);
+	while (n == -1 && errno == EINTR);
+	if (n == -1 && errno == EAGAIN) {
 		c->s.readable = false;
 		return false;
 	}

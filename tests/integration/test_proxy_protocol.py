@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import ssl
-import subprocess
 import tempfile
 
 import pytest
@@ -16,6 +15,7 @@ import proxy as px
 import proxy_header as ph
 from muster import wait_for
 from proxy import field
+from secure import authority, give, issued
 
 G = b"GET /%s HTTP/1.1\r\nHost: a\r\n"
 ONE = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -500,19 +500,12 @@ def test_from_one_balancer_through_us_to_a_node(node):
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory):
     """HTTPS for shop.example, whose nodes want headers of version 2."""
-    tmp = tmp_path_factory.mktemp("tls")
-    p = px.Proxy(tmp, origin=Curious, role=("--proxy-protocol", "v2"),
+    p = px.Proxy(tmp_path_factory.mktemp("tls"), origin=Curious,
+                 role=("--proxy-protocol", "v2"),
                  settings={"proxy.proxy_protocol": SENDER,
                            "proxy.header_timeout": "2s"})
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj",
-         "/CN=shop.example", "-addext", "subjectAltName=DNS:shop.example",
-         "-keyout", tmp / "key", "-out", tmp / "cert"],
-        check=True, capture_output=True)
     p.ctl("site", "add", "shop.example", "--role", "worker_http")
-    p.ctl("site", "cert", "shop.example", "--cert", tmp / "cert", "--key",
-          tmp / "key")
+    give(p.ctl, "shop.example", *issued("shop.example"))
     p.ctl("set", "proxy.https.listen", f"{p.address}:8443")
     p.daemon.expect_log("no right PROXY header")
 
@@ -532,10 +525,7 @@ class Tls:
     hello() and goes where it is told."""
 
     def __init__(self, proxy, alpn=("http/1.1",), source=None):
-        ctx = ssl.create_default_context()
-        ctx.check_hostname, ctx.verify_mode = False, ssl.CERT_NONE
-        if alpn:
-            ctx.set_alpn_protocols(alpn)
+        ctx = authority().context(alpn=alpn)
         self.into, self.out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = ctx.wrap_bio(self.into, self.out,
                                 server_hostname="shop.example")

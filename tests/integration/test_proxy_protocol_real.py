@@ -15,6 +15,7 @@ import webservers
 from live_proxy import LiveProxy
 from muster import wait_for
 from proxy import field
+from secure import authority, give, issued, wrap
 
 ONE = b"GET /cgi/addr HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
@@ -145,6 +146,29 @@ def test_nodes_know_the_client(behind, version):
             assert body.split()[0] == source, body
             if " " in body:
                 assert body.split()[1] == str(behind.PORT)
+
+
+def test_haproxy_reads_what_tls_told(tmp_path):
+    p = Behind(tmp_path, origin=HANode, role=("--proxy-protocol", "v2"))
+    p.ctl("site", "add", "shop.example", "--role", "worker_http")
+    give(p.ctl, "shop.example", *issued("shop.example"))
+    p.ctl("set", "proxy.https.listen", f"{p.address}:8443")
+    source = p.cluster.net.address()
+
+    def asked():
+        try:
+            s = socket.create_connection((p.address, 8443), timeout=10,
+                                         source_address=(source, 0))
+        except OSError:  # not in force yet
+            return None
+        with wrap(s, authority().context(alpn=["http/1.1"]),
+                  "shop.example") as t:
+            t.sendall(ONE.replace(b": a", b": shop.example"))
+            return px.read_all(t)[0]
+    got = wait_for(asked, what="HTTPS")
+    assert got.endswith(f"{source} 8443 shop.example".encode())
+    wrong = p.close()
+    assert not wrong, "\n".join(wrong)
 
 
 # ---- before us ---------------------------------------------------------------
