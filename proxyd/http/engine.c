@@ -4,6 +4,8 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,15 +379,31 @@ engine_resume(struct engine *e)
 		event_add(l->ev, NULL);
 }
 
+/* How many to accept now.  An accept4() in vain makes a socket and throws it
+ * away, at twenty times the price of this question. */
+static unsigned
+n_waiting(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	/* Of a listening socket tcpi_unacked is who waits in its backlog. */
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == -1 ||
+	    info.tcpi_unacked > ACCEPTS_A_TURN)
+		return ACCEPTS_A_TURN;
+	return info.tcpi_unacked > 0 ? info.tcpi_unacked : 1;
+}
+
 static void
 accept_ready(int fd, short what, void *arg)
 {
 	struct listener *l = arg;
 	struct engine *e = l->e;
+	unsigned n = n_waiting(fd);
 
 	(void)what;
 	engine_enter(e);
-	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+	while (n-- > 0) {
 		struct addr peer;
 		int client;
 

@@ -253,6 +253,22 @@ def test_a_killed_worker_is_replaced_at_once(proxy):
     assert all(s["active"] == 0 for s in proxy.ask(ask="sites")["sites"])
 
 
+def test_all_that_piled_up_are_served(proxy):
+    """More than a worker takes in one turn, and then one more."""
+    workers = [w["pid"] for w in proxy.workers()]
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    waiting = [proxy.connect() for _ in range(300)]
+    for pid in workers:
+        os.kill(pid, signal.SIGCONT)
+    waiting.append(proxy.connect())
+    for s in waiting:
+        s.sendall(b"GET /w HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    for s in waiting:
+        assert s.makefile("rb").read().startswith(b"HTTP/1.1 200")
+        s.close()
+
+
 def test_requests_of_a_killed_worker_are_not_held(new_proxy):
     """A request that waits for its node when its worker dies."""
     from live_proxy import RawOrigin
