@@ -60,7 +60,8 @@ void
 dial_ends(int fd, struct addr *ours, struct addr *theirs)
 {
 	end_of(fd, getsockname, ours);
-	end_of(fd, getpeername, theirs);
+	if (theirs != NULL)
+		end_of(fd, getpeername, theirs);
 }
 
 void

@@ -17,7 +17,8 @@
  */
 int dial_node(const struct snapshot *, const struct snap_node *);
 
-/* Both ends of a connection, with len 0 where they are no IP addresses. */
+/* Both ends of a connection, with len 0 where they are no IP addresses.
+ * NULL: that one does not matter. */
 void dial_ends(int fd, struct addr *ours, struct addr *theirs);
 
 /* An account that may connect to less than we may. */

@@ -415,6 +415,27 @@ def test_a_body_goes_behind_it_and_may_be_large(node):
     assert node.origin.requests[0][1] == body
 
 
+def test_a_tunnel_begins_with_it(node):
+    def upgrade(sock, head, body):
+        sock.sendall(b"HTTP/1.1 101 Go\r\nConnection: Upgrade\r\n"
+                     b"Upgrade: echo\r\n\r\n")
+        while data := sock.recv(4096):
+            sock.sendall(data)
+        return False
+    node.origin.script = upgrade
+    with node.connect() as s:
+        s.sendall(G % b"x" + b"Connection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+        head, rest = px.read_head(s)
+        assert px.statuses(head) == [101] and rest == b""
+        for n in range(3):
+            s.sendall(b"%d" % n * 1000)
+            got = b""
+            while len(got) < 1000:
+                got += s.recv(4096)
+            assert got == b"%d" % n * 1000
+    assert node.origin.named == [SENDER]
+
+
 def test_a_node_that_closes_at_the_header(node):
     """Each try is another connection with a header of its own."""
     def cut(sock):
