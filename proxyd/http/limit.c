@@ -13,6 +13,9 @@
 #include "proxyd/limits/clients.h"
 #include "proxyd/limits/site_limits.h"
 
+/* What a site without limits shall not pay for. */
+#define NOINLINE __attribute__((noinline, cold))
+
 #define TICK_MS	  20
 #define SECOND_NS 1000000000ULL
 #define LEAVE_MAX (1U << 20) /* at once: others have their turn */
@@ -126,17 +129,13 @@ refuse(struct exchange *x, struct site_limits *s, enum limit which,
 	return whys[which];
 }
 
-enum why
-limit_request(struct exchange *x)
+static NOINLINE enum why
+judge(struct exchange *x, uint32_t on)
 {
-	uint32_t on = limits_of(x->e, x->site->account);
-	struct site_limits *s;
+	struct site_limits *s = sb_limits(x->e->sb, x->site->account);
 	enum limit which;
 	uint64_t wait;
 
-	if (on == 0)
-		return WHY_NONE;
-	s = sb_limits(x->e->sb, x->site->account);
 	if ((on & LIMITS_OF_CLIENTS) != 0 && !hold_client(x, s))
 		return refuse(x, s, LIMIT_CLIENT_CONNECTIONS, SECOND_NS);
 	if (!hold_site(x, s))
@@ -144,6 +143,14 @@ limit_request(struct exchange *x)
 	if ((wait = take_request(x, s, &which)) != 0)
 		return refuse(x, s, which, wait);
 	return WHY_NONE;
+}
+
+enum why
+limit_request(struct exchange *x)
+{
+	uint32_t on = limits_of(x->e, x->site->account);
+
+	return on == 0 ? WHY_NONE : judge(x, on);
 }
 
 void
@@ -213,16 +220,13 @@ take_leave(struct engine *e, struct limited *l, struct site_limits *s,
 	return m;
 }
 
-void
-limit_ask(struct client *c, struct limited *l, uint32_t account,
-    struct leave *out)
+static NOINLINE void
+ask(struct client *c, struct limited *l, uint32_t account, struct leave *out)
 {
 	struct engine *e = c->e;
 	uint64_t n = 0;
 
-	*out = (struct leave){ .bytes = UINT64_MAX };
-	if ((limits_of(e, account) & LIMITS_OF_BANDWIDTH) == 0)
-		return;
+	*out = (struct leave){ 0 };
 	l->site = account;
 	/* Those who wait have their turn by the tick alone. */
 	if (!c->waits)
@@ -233,13 +237,21 @@ limit_ask(struct client *c, struct limited *l, uint32_t account,
 }
 
 void
-limit_back(struct client *c, struct limited *l, const struct leave *given,
+limit_ask(struct client *c, struct limited *l, uint32_t account,
+    struct leave *out)
+{
+	if ((limits_of(c->e, account) & LIMITS_OF_BANDWIDTH) != 0)
+		ask(c, l, account, out);
+	else
+		out->bytes = UINT64_MAX;
+}
+
+static NOINLINE void
+give_back(struct client *c, struct limited *l, const struct leave *given,
     uint64_t left)
 {
 	struct engine *e = c->e;
 
-	if (given->bytes == UINT64_MAX)
-		return;
 	if (!c->s.writable || c->waits) {
 		l->kept = left < KEEP_MAX ? (uint32_t)left : KEEP_MAX;
 		left -= l->kept;
@@ -253,6 +265,14 @@ limit_back(struct client *c, struct limited *l, const struct leave *given,
 	if (given->client.step != 0)
 		bucket_give(&client_row(e->sb, l->client)->bandwidth,
 		    &given->client, left, 0);
+}
+
+void
+limit_back(struct client *c, struct limited *l, const struct leave *given,
+    uint64_t left)
+{
+	if (given->bytes != UINT64_MAX)
+		give_back(c, l, given, left);
 }
 
 static void

@@ -31,7 +31,7 @@ struct limited {
 
 /* How many bytes may go out, for as long as one callback runs. */
 struct leave {
-	uint64_t bytes; /* UINT64_MAX: as many as it likes */
+	uint64_t bytes; /* UINT64_MAX: as many as it likes; the rest is unset */
 	bool full;	/* as many as are given at once: ask again soon */
 	bool by_client; /* his own limit is what there is no more of */
 	struct bucket_rate site, client;

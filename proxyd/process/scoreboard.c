@@ -48,21 +48,9 @@ workers_at(void)
 }
 
 static uint64_t
-targets_at(const struct sb_head *h)
-{
-	return workers_at() + (uint64_t)h->n_slots * h->worker_size;
-}
-
-static uint64_t
-accounts_at(const struct sb_head *h)
-{
-	return targets_at(h) + (uint64_t)h->n_targets * h->target_size;
-}
-
-static uint64_t
 indexes_at(const struct sb_head *h)
 {
-	return accounts_at(h) + (uint64_t)h->n_accounts * h->account_size;
+	return h->accounts_at + (uint64_t)h->n_accounts * h->account_size;
 }
 
 static uint64_t
@@ -105,6 +93,8 @@ set_sizes(struct sb_head *h, uint32_t n_slots, uint32_t n_targets,
 	h->target_size = (uint32_t)lines(sizeof(struct sb_target) + 2 * cells);
 	h->account_size = (uint32_t)lines(sizeof(struct sb_account) + cells);
 	h->limits_size = (uint32_t)lines(sizeof(struct site_limits));
+	h->targets_at = workers_at() + (uint64_t)n_slots * h->worker_size;
+	h->accounts_at = h->targets_at + (uint64_t)n_targets * h->target_size;
 	h->size = cells_at(h, n_slots);
 }
 
@@ -175,20 +165,6 @@ scoreboard_unmap(struct scoreboard *sb)
 		munmap(sb->head, sb->head->size);
 	sb->head = NULL;
 	io_close(&sb->fd);
-}
-
-struct sb_target *
-sb_target(const struct scoreboard *sb, uint32_t row)
-{
-	return (void *)((char *)sb->head + targets_at(sb->head) +
-	    (uint64_t)row * sb->head->target_size);
-}
-
-struct sb_account *
-sb_account(const struct scoreboard *sb, uint32_t row)
-{
-	return (void *)((char *)sb->head + accounts_at(sb->head) +
-	    (uint64_t)row * sb->head->account_size);
 }
 
 struct sb_worker *
@@ -641,7 +617,9 @@ sound(const struct sb_head *h, uint64_t size)
 	    want.worker_size == h->worker_size &&
 	    want.target_size == h->target_size &&
 	    want.account_size == h->account_size &&
-	    want.limits_size == h->limits_size && h->used_slots <= h->n_slots &&
+	    want.limits_size == h->limits_size &&
+	    want.targets_at == h->targets_at &&
+	    want.accounts_at == h->accounts_at && h->used_slots <= h->n_slots &&
 	    h->used_targets <= h->n_targets &&
 	    h->used_accounts <= h->n_accounts;
 }

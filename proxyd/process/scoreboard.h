@@ -106,6 +106,7 @@ struct sb_head {
 	uint32_t free_targets, free_accounts; /* row plus one; 0: none */
 	uint32_t target_size, account_size, worker_size; /* strides */
 	uint32_t limits_size;
+	uint64_t targets_at, accounts_at; /* from here */
 	uint64_t size;
 	uint8_t client_secret[16]; /* of the keys in clients.h */
 };
@@ -125,8 +126,24 @@ int scoreboard_map(struct scoreboard *, int fd, struct err *);
 void scoreboard_unmap(struct scoreboard *);
 
 /* --- rows by number (not SB_NONE) */
-struct sb_target *sb_target(const struct scoreboard *, uint32_t row);
-struct sb_account *sb_account(const struct scoreboard *, uint32_t row);
+static inline struct sb_target *
+sb_target(const struct scoreboard *sb, uint32_t row)
+{
+	struct sb_head *h = sb->head;
+
+	return (struct sb_target *)(void *)((char *)h + h->targets_at +
+	    (uint64_t)row * h->target_size);
+}
+
+static inline struct sb_account *
+sb_account(const struct scoreboard *sb, uint32_t row)
+{
+	struct sb_head *h = sb->head;
+
+	return (struct sb_account *)(void *)((char *)h + h->accounts_at +
+	    (uint64_t)row * h->account_size);
+}
+
 struct sb_worker *sb_worker(const struct scoreboard *, uint32_t slot);
 
 /* --- beside them: limits.  A site's, by the row of its account; what a slot
