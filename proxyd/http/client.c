@@ -25,7 +25,7 @@ static void linger(struct client *);
 void
 client_new(struct engine *e, int fd, const struct addr *peer, bool secure)
 {
-	struct client *c = e->free_clients;
+	struct client *c;
 
 	if (e->n_clients == e->room) {
 		uint32_t room = e->room < 64 ? 64 : e->room * 2;
@@ -39,16 +39,13 @@ client_new(struct engine *e, int fd, const struct addr *peer, bool secure)
 		e->clients = more;
 		e->room = room;
 	}
-	if (c != NULL) {
-		e->free_clients = c->next;
-	} else if ((c = malloc(sizeof(*c))) == NULL) {
+	if ((c = spare_take(&e->spare_clients, sizeof(*c))) == NULL) {
 		close(fd);
 		return;
 	}
 	memset(c, 0, sizeof(*c));
 	if (sock_open(&c->s, fd, &e->loop, client_ready, c) == -1) {
-		c->next = e->free_clients;
-		e->free_clients = c;
+		spare_put(&e->spare_clients, c);
 		return;
 	}
 	c->s.writable = true;

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,12 +30,15 @@
 #define SWEEP_PARTS    20  /* each client is looked at once a second... */
 #define SWEEP_MIN      512 /* ...and at each tick while they are few */
 #define ACCEPTS_A_TURN 64
+#define TIDY_MS	       1000
+#define TIDY_MANY      500 /* blocks that are worth the system's time */
 #define FDS_OURS       24 /* event loop, listeners, pipes, shared memory */
 
 static void tick(int fd, short what, void *);
 static uint32_t descriptors_for_clients(void);
 static void sweep_clients(struct engine *);
 static void tidy_spool(struct engine *);
+static void tidy_memory(struct engine *);
 static void serve_queues(int fd, short what, void *);
 static void accept_ready(int fd, short what, void *);
 static void check_idle(struct engine *);
@@ -107,29 +111,6 @@ engine_new(struct event_base *base, const struct scoreboard *sb, uint32_t slot,
 	return e;
 }
 
-static void
-free_lists(struct engine *e)
-{
-	while (e->free_clients != NULL) {
-		struct client *c = e->free_clients;
-
-		e->free_clients = c->next;
-		free(c);
-	}
-	while (e->free_nodes != NULL) {
-		struct node_conn *n = e->free_nodes;
-
-		e->free_nodes = n->next;
-		free(n);
-	}
-	while (e->free_exchanges != NULL) {
-		struct exchange *x = e->free_exchanges;
-
-		e->free_exchanges = x->next;
-		free(x);
-	}
-}
-
 void
 engine_free(struct engine *e)
 {
@@ -143,8 +124,10 @@ engine_free(struct engine *e)
 		node_conn_sweep(e, true);
 	engine_leave(e);
 	handshakes_free(e->handshakes);
-	free_lists(e);
-	static_fini(e);
+	spare_fini(&e->spare_clients);
+	spare_fini(&e->spare_nodes);
+	spare_fini(&e->spare_exchanges);
+	spare_fini(&e->spare_sendings);
 	for (uint32_t i = 0; e->queues != NULL && i < e->sb->head->n_targets;
 	     i++)
 		queue_free(e->queues[i]);
@@ -223,22 +206,19 @@ engine_leave(struct engine *e)
 		struct client *c = e->dead_clients;
 
 		e->dead_clients = c->next;
-		c->next = e->free_clients;
-		e->free_clients = c;
+		spare_put(&e->spare_clients, c);
 	}
 	while (e->dead_exchanges != NULL) {
 		struct exchange *x = e->dead_exchanges;
 
 		e->dead_exchanges = x->next;
-		x->next = e->free_exchanges;
-		e->free_exchanges = x;
+		spare_put(&e->spare_exchanges, x);
 	}
 	while (e->dead_nodes != NULL) {
 		struct node_conn *n = e->dead_nodes;
 
 		e->dead_nodes = n->next;
-		n->next = e->free_nodes;
-		e->free_nodes = n;
+		spare_put(&e->spare_nodes, n);
 	}
 }
 
@@ -488,6 +468,7 @@ tick(int fd, short what, void *arg)
 	sweep_clients(e);
 	node_conn_sweep(e, false);
 	tidy_spool(e);
+	tidy_memory(e);
 	engine_resume(e);
 	check_idle(e);
 	engine_leave(e);
@@ -507,6 +488,25 @@ tidy_spool(struct engine *e)
 	    memory_order_relaxed);
 	atomic_store_explicit(&e->row->spool_errors, spool_errors(sp),
 	    memory_order_relaxed);
+}
+
+/* A crowd that has left leaves its memory: to malloc by and by, and in the end
+ * to the system. */
+static void
+tidy_memory(struct engine *e)
+{
+	uint32_t n;
+
+	if (e->now_ms - e->tidy_ms < TIDY_MS)
+		return;
+	e->tidy_ms = e->now_ms;
+	n = spare_tidy(&e->spare_clients) + spare_tidy(&e->spare_nodes) +
+	    spare_tidy(&e->spare_exchanges) + spare_tidy(&e->spare_sendings);
+	e->n_tidied += n;
+	if (n == 0 && e->n_tidied >= TIDY_MANY) {
+		malloc_trim(0);
+		e->n_tidied = 0;
+	}
 }
 
 static void

@@ -15,6 +15,7 @@
 #include "proxyd/http/flow.h"
 #include "proxyd/http/forward.h"
 #include "proxyd/http/pipe.h"
+#include "proxyd/http/spare.h"
 
 struct access_log_entry;
 struct client;
@@ -62,21 +63,24 @@ struct engine {
 	uint32_t n_tunnels; /* of the clients */
 	uint32_t n_exchanges;
 	uint32_t n_collecting, n_delivering; /* of them */
-	struct client *dead_clients, *free_clients;
+	struct client *dead_clients;
+	struct spare spare_clients;
 
 	struct node_pool *pools; /* by target row */
 	TAILQ_HEAD(node_list, node_conn)
 	idle_nodes;	  /* of all pools, oldest first */
 	uint32_t n_nodes; /* idle or not */
 	uint32_t n_idle;
-	struct node_conn *dead_nodes, *free_nodes;
+	struct node_conn *dead_nodes;
+	struct spare spare_nodes;
 
 	struct files *files; /* NULL: no static files */
 	struct tls_server *tls;
 	struct handshakes *handshakes; /* NULL: no TLS */
-	struct sending *spare_sendings;
+	struct spare spare_sendings;
 
-	struct exchange *dead_exchanges, *free_exchanges;
+	struct exchange *dead_exchanges;
+	struct spare spare_exchanges;
 	struct queue **queues; /* by the role's target row */
 	uint32_t n_queued;
 	bool serving; /* a queue, just now */
@@ -93,6 +97,9 @@ struct engine {
 
 	uint32_t n_refused;  /* for their PROXY header, not yet in the log */
 	int64_t complain_ms; /* not before then again */
+
+	int64_t tidy_ms;   /* when spare memory was last looked at */
+	uint32_t n_tidied; /* blocks that malloc has, and the system not yet */
 
 	int64_t date_s;
 	char date[32];

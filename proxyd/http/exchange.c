@@ -71,11 +71,9 @@ struct exchange *
 exchange_new(struct client *c)
 {
 	struct engine *e = c->e;
-	struct exchange *x = e->free_exchanges;
+	struct exchange *x = spare_take(&e->spare_exchanges, sizeof(*x));
 
-	if (x != NULL)
-		e->free_exchanges = x->next;
-	else if ((x = malloc(sizeof(*x))) == NULL)
+	if (x == NULL)
 		return NULL;
 	if (c->ip[0] == '\0' && c->peer.u.sa.sa_family == AF_UNIX)
 		snprintf(c->ip, sizeof(c->ip), "unix:");

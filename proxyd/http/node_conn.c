@@ -131,21 +131,18 @@ static struct node_conn *
 connect_new(struct engine *e, const struct snapshot *snap,
     const struct snap_node *node)
 {
-	struct node_conn *n = e->free_nodes;
 	int fd = connect_socket(e, snap, node);
+	struct node_conn *n;
 
 	if (fd == -1)
 		return NULL;
-	if (n != NULL)
-		e->free_nodes = n->next;
-	else if ((n = malloc(sizeof(*n))) == NULL) {
+	if ((n = spare_take(&e->spare_nodes, sizeof(*n))) == NULL) {
 		close(fd);
 		return NULL;
 	}
 	memset(n, 0, sizeof(*n));
 	if (sock_open(&n->s, fd, &e->loop, node_ready, n) == -1) {
-		n->next = e->free_nodes;
-		e->free_nodes = n;
+		spare_put(&e->spare_nodes, n);
 		errno = ENOMEM;
 		return NULL;
 	}

@@ -36,7 +36,6 @@ enum sending_state {
 };
 
 struct sending {
-	struct sending *next; /* among the spare */
 	struct exchange *x;
 	uint8_t state; /* enum sending_state */
 	struct files_waiter waiter;
@@ -143,12 +142,10 @@ static_why(const struct exchange *x)
 static struct sending *
 sending_new(struct exchange *x)
 {
-	struct engine *e = x->e;
-	struct sending *s = e->spare_sendings;
+	struct sending *s =
+	    spare_take(&x->e->spare_sendings, sizeof(*s));
 
-	if (s != NULL)
-		e->spare_sendings = s->next;
-	else if ((s = malloc(sizeof(*s))) == NULL)
+	if (s == NULL)
 		return NULL;
 	memset(s, 0, offsetof(struct sending, answer));
 	s->x = x;
@@ -166,20 +163,8 @@ static_release(struct exchange *x)
 	files_forget(&s->waiter);
 	opener_link_cancel(files_opener(x->e->files), &s->warm);
 	file_release(s->file);
-	s->next = x->e->spare_sendings;
-	x->e->spare_sendings = s;
+	spare_put(&x->e->spare_sendings, s);
 	x->sending = NULL;
-}
-
-void
-static_fini(struct engine *e)
-{
-	while (e->spare_sendings != NULL) {
-		struct sending *s = e->spare_sendings;
-
-		e->spare_sendings = s->next;
-		free(s);
-	}
 }
 
 /* --- once the file is known */

@@ -26,7 +26,4 @@ const char *static_why(const struct exchange *);
 /* Gives back what the exchange holds of this; at its end. */
 void static_release(struct exchange *);
 
-/* Frees the spare memory of an engine. */
-void static_fini(struct engine *);
-
 #endif

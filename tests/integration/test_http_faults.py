@@ -230,3 +230,22 @@ def test_strangers_at_the_status_page_keep_no_operator_out(pair):
     assert rows
     for s in crowd:
         s.close()
+
+
+@pytest.mark.skipif(muster.ASAN, reason="it keeps freed memory for itself")
+@muster.needs_root
+def test_a_crowd_leaves_its_memory(fresh_pair):
+    """Clients and requests are kept for the next ones, but not for ever."""
+    worker, = (pid for pid, _, argv in
+               muster.children(fresh_pair.daemon.pid) if " worker" in argv)
+
+    def memory():
+        return muster.memory_kb(worker)["RssAnon"]
+    crowd = [fresh_pair.connect() for _ in range(1500)]
+    for s in crowd:
+        s.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+    muster.wait_for(lambda: memory() > 10000, what="the crowd")
+    most = memory()
+    for s in crowd:
+        s.close()
+    muster.wait_for(lambda: memory() < most / 2, what="its memory")
