@@ -28,6 +28,7 @@ static const struct {
 	{ "path", "", NULL },
 	{ "target", "to ", NULL },
 	{ "name", "", NULL },
+	{ "files", "", NULL },
 	{ "nodes", "on ", NULL },
 	{ "result", "", "seconds" },
 	{ "exit", "exit ", NULL },
@@ -108,17 +109,24 @@ put_what(struct table *t, const json_t *event)
 	free(text);
 }
 
-/* An object is {"ok": "web[1-2]", "failed": "web3"}. */
+/* An object is {"ok": "web[1-2]", "failed": "web3"}; a list, of texts. */
 static void
 say(FILE *f, const json_t *value)
 {
 	const char *key, *between = "";
 	json_t *inner;
+	size_t i;
 
 	if (json_is_string(value))
 		fputs(json_string_value(value), f);
 	else if (json_is_integer(value))
 		fprintf(f, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (json_is_array(value))
+		json_array_foreach ((json_t *)(uintptr_t)value, i, inner) {
+			fputs(between, f);
+			say(f, inner);
+			between = " ";
+		}
 	else if (json_is_object(value))
 		json_object_foreach ((json_t *)(uintptr_t)value, key, inner) {
 			fprintf(f, "%s%s ", between, key);

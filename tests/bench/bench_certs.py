@@ -71,14 +71,22 @@ def family(pid):
     return [pid, *(p for c in children(pid) for p in family(c))]
 
 
-def proportional_kb(pids):
-    """What they take together: shared pages count once."""
-    total = 0
+def together_kb(pids):
+    """What they take together: what is shared counts once, memory files
+    whole, whether somebody has looked at them yet or not."""
+    pss = {"Pss_Anon": 0, "Pss_File": 0, "Pss_Shmem": 0}
+    files = {}
     for pid in pids:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().split("\n"):
-            if line.startswith("Pss:"):
-                total += int(line.split()[1])
-    return total
+            name, _, value = line.partition(":")
+            if name in pss:
+                pss[name] += int(value.split()[0])
+        for fd in Path(f"/proc/{pid}/fd").iterdir():
+            if os.readlink(fd).startswith("/memfd:"):
+                st = fd.stat()
+                files[st.st_ino] = st.st_blocks // 2
+    shared = sum(files.values()) if files else pss["Pss_Shmem"]
+    return pss["Pss_Anon"] + pss["Pss_File"] + shared
 
 
 def cpu_s(pids):
@@ -145,7 +153,7 @@ class Bench:
                             f"{name} to serve")
             taken = {"wall": time.monotonic() - begin}
             pids = family(proc.pid)
-            taken.update(cpu=cpu_s(pids), kb=proportional_kb(pids))
+            taken.update(cpu=cpu_s(pids), kb=together_kb(pids))
             if name == "muster":
                 taken["renewed"] = self._renew()
         finally:

@@ -4,6 +4,7 @@ proxy machine."""
 
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -301,6 +302,8 @@ def test_keys_reach_another_proxy_machine(pair, ca):
              and o.get("event") == "start"]
     assert any(f"{new.spki}.key" in o.get("files", []) for o in given)
     assert {(o["kind"], o["who"]) for o in given} == {("node", "p1")}
+    told = pair.ctl("audit", "--node").stdout
+    assert re.search(rf"\tp1\t\S+\tcustody, .*{new.spki}\.key", told)
     # And no worker has any.
     assert custody(w1) == set()
     pair.ctl("site", "cert", "a.example", "--remove")
