@@ -177,6 +177,43 @@ memory_is_kept_within_bounds(void **state)
 	compress_free(&all[0]); /* NULL is fine */
 }
 
+static ssize_t
+turn_badly(struct flow_filter *f, const char **in, size_t *size, char *out,
+    size_t room, enum filter_push push)
+{
+	(void)f;
+	(void)in;
+	(void)size;
+	(void)out;
+	(void)room;
+	(void)push;
+	return -1;
+}
+
+/* Nobody takes a body for whole whose compressor failed. */
+static void
+a_failure_ends_the_flow(void **state)
+{
+	struct flow_filter failing = { turn_badly };
+	struct buf_pool bufs = { 0 };
+	struct pipe_pool pipes = { 0 };
+	struct flow_tools tools = { .bufs = &bufs, .pipes = &pipes };
+	struct sock src = { .fd = -1 }, dst = { .fd = -1, .writable = true };
+	char bytes[] = "a body";
+	enum why why = WHY_NONE;
+	struct flow f;
+
+	(void)state;
+	flow_init(&f, (struct body_framing){ FRAMING_LENGTH, 6 }, FLOW_CHUNKS);
+	flow_filter(&f, &failing);
+	assert_int_equal(flow_feed(&f, bytes, 6, &why), FLOW_WAITS_SRC);
+	assert_int_equal(flow_run(&f, &tools, &src, &dst, &why),
+	    FLOW_FILTER_ERROR);
+	flow_fini(&f, &tools);
+	buf_pool_free(&bufs);
+	pipe_pool_free(&pipes);
+}
+
 /* Half text, half noise. */
 static int
 make_body(void **state)
@@ -216,6 +253,7 @@ main(void)
 		cmocka_unit_test(large_bodies_within_the_bound),
 		cmocka_unit_test(flushes),
 		cmocka_unit_test(memory_is_kept_within_bounds),
+		cmocka_unit_test(a_failure_ends_the_flow),
 	};
 
 	return cmocka_run_group_tests(tests, make_body, free_body);

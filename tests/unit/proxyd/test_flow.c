@@ -41,15 +41,11 @@ noted(int fd, short what, void *arg)
 static void
 open_ends(struct ends *s)
 {
+	const int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 	int in[2], out[2], small = 4096;
 
-	assert_int_equal(socketpair(AF_UNIX,
-			     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, in),
-	    0);
-	assert_int_equal(socketpair(AF_UNIX,
-			     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
-			     out),
-	    0);
+	assert_int_equal(socketpair(AF_UNIX, type, 0, in), 0);
+	assert_int_equal(socketpair(AF_UNIX, type, 0, out), 0);
 	setsockopt(out[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	s->writer = in[0];
 	s->reader = out[0];
