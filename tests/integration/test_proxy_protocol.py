@@ -28,7 +28,7 @@ def behind_balancer(tmp, **settings):
     p = px.Proxy(tmp, settings={
         "proxy.proxy_protocol": f"{SENDER} unix",
         "proxy.access_log": log, "proxy.access_log_format": "json",
-        "proxy.trusted": "10.0.0.0/8", "proxy.header_timeout": "1s",
+        "proxy.trusted": "10.0.0.0/8", "proxy.header_timeout": "3s",
         **settings})
     p.log = log
     p.daemon.expect_log("no right PROXY header")
@@ -337,7 +337,8 @@ class Curious(px.RawOrigin):
 def curious(request, tmp_path_factory):
     p = px.Proxy(tmp_path_factory.mktemp("out"), origin=Curious,
                  role=("--proxy-protocol", request.param),
-                 settings={"proxy.trusted": "127.0.0.1"})
+                 settings={"proxy.trusted": "127.0.0.1",
+                           "proxy.pool_idle_timeout": "1h"})
     p.version = int(request.param[1])
     p.daemon.expect_log("no right PROXY header")
     yield p
@@ -474,7 +475,7 @@ def test_kept_connections_end_with_their_clients(node):
     for s in clients:
         s.close()
     wait_for(lambda: metric(node, "muster_worker_node_connections") == 0,
-             timeout=3, what="the node's connections to end")
+             what="the node's connections to end")
 
 
 def test_checks_name_nobody(node):

@@ -213,7 +213,8 @@ def test_a_full_socket_is_waited_for(live, sockets):
     listener.bind(str(path))
     path.chmod(0o777)
     listener.listen(0)
-    p = live(settings={"proxy.workers": "1", "proxy.eject_failures": "1"})
+    p = live(settings={"proxy.workers": "1", "proxy.eject_failures": "1"},
+             role=("--queue-timeout", "1h"))
     add(p, "u1", f"unix:{path}")
     p.await_revision()
     asking = []
