@@ -1,6 +1,7 @@
 /* cert_check_run.c: the command `proxyd cert-check`; see cert_check.h. */
 #include "proxyd/tls/cert_check.h"
 
+#include <sys/stat.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,15 @@
 struct brought {
 	struct cert_check_input in;
 	char *buf[4];
+	mode_t key_mode; /* 0: not a plain file */
 };
 
 static int load(const struct cert_check_paths *, struct brought *,
     struct err *);
 static int load_file(const char *path, char **buf, struct cert_check_file *,
     struct err *);
+static void look_at_key(const char *path, struct brought *);
+static void warn_of_key(const struct brought *, struct cert_checked *);
 static void forget(struct brought *);
 static int say(const struct cert_checked *, bool emit, struct err *);
 static json_t *describe(const struct cert_checked *);
@@ -37,8 +41,8 @@ cert_check_run(const struct cert_check_paths *paths, struct err *e)
 	struct brought b = { 0 };
 	int rv = load(paths, &b, e);
 
-	if (rv == 0)
-		rv = cert_check(&b.in, &checked, e);
+	if (rv == 0 && (rv = cert_check(&b.in, &checked, e)) == 0)
+		warn_of_key(&b, &checked);
 	forget(&b);
 	if (rv == 0)
 		rv = say(&checked, paths->emit, e);
@@ -61,7 +65,28 @@ load(const struct cert_check_paths *p, struct brought *b, struct err *e)
 	    load_file(p->key, &b->buf[2], &b->in.key, e) == -1 ||
 	    load_file(p->ocsp, &b->buf[3], &b->in.ocsp, e) == -1)
 		return -1;
+	if (p->key != NULL)
+		look_at_key(p->key, b);
 	return 0;
+}
+
+static void
+look_at_key(const char *path, struct brought *b)
+{
+	struct stat sb;
+
+	if (stat(path, &sb) == 0 && S_ISREG(sb.st_mode))
+		b->key_mode = sb.st_mode & 07777;
+}
+
+static void
+warn_of_key(const struct brought *b, struct cert_checked *c)
+{
+	if ((b->key_mode & 0007) != 0)
+		json_array_append_new(c->warnings,
+		    json_sprintf("others can read %s (mode %04o); chmod 600 "
+				 "it, or remove it",
+			b->in.key.name, (unsigned)b->key_mode));
 }
 
 /* Any file, also a pipe that a shell made. */

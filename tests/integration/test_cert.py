@@ -337,6 +337,7 @@ def test_keys_are_in_custody_and_nowhere_else(quiet_master, ca, site,
                   made.key)
     finally:
         os.umask(old)
+    assert f"others can read {made.key} (mode 0644)" in out.stderr
     state = quiet_master.master.state
     tls = state / "tls"
     assert tls.stat().st_mode & 0o7777 == 0o700
