@@ -272,6 +272,7 @@ file_new(struct link_answer *answer)
 		.refs = 1,
 		.verdict = (enum lookup_verdict)a->verdict,
 		.fd = answer->fd,
+		.in_memory = a->in_memory,
 		.size = a->size,
 		.validators = a->validators,
 		.fields = text,

@@ -24,6 +24,7 @@ struct file {
 	unsigned refs;
 	enum lookup_verdict verdict;
 	int fd;		     /* -1: content is all of it */
+	bool in_memory;	     /* what fd has */
 	const char *content; /* NULL: in fd */
 	uint64_t size;
 	struct validators validators;

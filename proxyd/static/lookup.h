@@ -62,7 +62,8 @@ struct lookup {
 	int64_t modified_s;
 	uint32_t modified_ns;
 	enum coding coding;
-	bool varies; /* another client may get another coding */
+	bool varies;	/* another client may get another coding */
+	bool in_memory; /* no disk behind fd */
 	const char *type;
 };
 

@@ -334,6 +334,7 @@ write_fields(struct hand *h, const struct lookup *l, struct wire_answer *a)
 	struct writer w;
 
 	a->size = l->size;
+	a->in_memory = l->in_memory;
 	a->validators.modified_s = l->modified_s;
 	etag_format(a->validators.etag, l->size, l->modified_s, l->modified_ns,
 	    l->coding);

@@ -142,8 +142,7 @@ static_why(const struct exchange *x)
 static struct sending *
 sending_new(struct exchange *x)
 {
-	struct sending *s =
-	    spare_take(&x->e->spare_sendings, sizeof(*s));
+	struct sending *s = spare_take(&x->e->spare_sendings, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
@@ -421,7 +420,7 @@ warmed(struct exchange *x, size_t size)
 	if (part->first < s->warm_end)
 		return true;
 	s->warm_end = part->first + size;
-	if (is_warm(s->file->fd, part->first, size))
+	if (s->file->in_memory || is_warm(s->file->fd, part->first, size))
 		return true;
 	s->warm = (struct link_job){
 		.ask.kind = WIRE_WARM,

@@ -85,6 +85,7 @@ replace(struct lookup *l, int fd, uint64_t size, uint32_t coding)
 	l->fd = fd;
 	l->size = size;
 	l->coding = (enum coding)coding;
+	l->in_memory = true;
 }
 
 void

@@ -46,6 +46,7 @@ struct wire_answer {
 	uint64_t ticket;
 	uint32_t verdict; /* enum lookup_verdict */
 	bool known;	  /* false: not of a snapshot that the opener has */
+	bool in_memory;	  /* the descriptor's bytes: no disk has to be read */
 	uint32_t type_size, body_size, fields_size;
 	uint32_t content_size; /* 0, or the whole file */
 	uint64_t size;

@@ -56,6 +56,7 @@ assert_unzips(const struct lookup *l, const char *bytes, size_t size)
 	z_stream z = { .next_in = (Bytef *)in, .avail_in = (uInt)l->size };
 
 	assert_int_equal(l->coding, CODING_GZIP);
+	assert_true(l->in_memory);
 	assert_int_equal(io_pread_n(l->fd, in, (size_t)l->size, 0), l->size);
 	assert_int_equal(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
 	z.next_out = (Bytef *)room;
@@ -142,6 +143,7 @@ what_gets_no_smaller_stays(void **state)
 
 			variants_apply(v, &file, c, 4, LATER);
 			assert_int_equal(file.coding, CODING_NONE);
+			assert_false(file.in_memory);
 			assert_int_equal(file.size, 5000);
 			assert_int_equal(inode_of(file.fd), before);
 		}
