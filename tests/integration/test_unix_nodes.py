@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import muster
 import proxy as px
 from live_proxy import LiveProxy, Server
 from muster import needs_root, wait_for
@@ -295,6 +296,39 @@ def test_it_goes_into_an_export_and_back(live, sockets, tmp_path):
     p.ctl("registry", "apply", out)
     assert origin.address in p.ctl("node", "show", "u1").stdout
     assert p.ctl("registry", "apply", "--dry-run", out).stdout == ""
+
+
+def test_agents_and_a_proxy_that_go_by_the_roster(tmp_path, sockets):
+    tmp_path.chmod(0o755)
+    c = muster.Cluster(tmp_path)
+    origin = UnixOrigin(sockets / "app")
+    try:
+        c.init()
+        edge = c.add_worker("edge", role="master")
+        address = c.net.address()
+        c.ctl("role", "set", "worker_http", "--proxy-protocol", "v1",
+              "--health", "none")
+        c.ctl("node", "add", "php", origin.address, "--role", "worker_http")
+        c.ctl("site", "add", "a", "--role", "worker_http")
+        c.ctl("set", "proxy.status.listen", "off")
+        c.ctl("set", "proxy.http.listen", f"{address}:8080")
+        wait_for(lambda: address.encode() in
+                 (edge.state / "roster").read_bytes(), what="the roster")
+        c.daemon("proxyd", muster.program("proxyd"), "--state", edge.state,
+                 "run")
+        with px.connect(address, 8080) as s:
+            s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close"
+                      b"\r\n\r\n")
+            assert px.statuses(px.read_all(s)[0]) == [200]
+        assert origin.requests[0][0].startswith(b"PROXY TCP4 127.0.0.1 ")
+        assert origin.address in edge.ctl("node", "show", "php").stdout
+        # It takes no orders and stops none.
+        assert "php" not in c.ctl("exec", "-a", "true").stdout
+        assert "php" in c.ctl("exec", "php", "true", status=4).stderr
+    finally:
+        wrong = c.close()
+        origin.close()
+    assert wrong == []
 
 
 def test_what_cannot_be_is_refused(live):
