@@ -10,9 +10,22 @@
 #include "proxyd/process/child.h"
 #include "proxyd/static/wire.h"
 
-#define REST_MIN_MS 500
-#define REST_MAX_MS 60000
-#define LONG_LIFE   10000 /* ms after which it was well */
+#define REST_MIN_MS  500
+#define REST_MAX_MS  60000
+#define LONG_LIFE_MS 10000 /* then it was well */
+
+/* The next one comes later each time that one does not live long. */
+static void
+rest(struct opener_child *o)
+{
+	int64_t now_ms = clock_mono_ms();
+
+	if (now_ms - o->started_ms >= LONG_LIFE_MS || o->rest_ms == 0)
+		o->rest_ms = REST_MIN_MS;
+	else if (o->rest_ms < REST_MAX_MS)
+		o->rest_ms *= 2;
+	o->due_ms = now_ms + o->rest_ms;
+}
 
 /* The master says whom it becomes, not the worker, who may be a stranger's by
  * then. */
@@ -27,9 +40,9 @@ opener_child_start(struct opener_child *o, const char *user, int *fd,
 	int end;
 
 	o->started_ms = clock_mono_ms();
-	o->due_ms = o->started_ms + REST_MIN_MS;
 	if (child_start(NULL, args, &o->pid, &end, e) == -1) {
 		o->pid = 0;
+		rest(o);
 		return -1;
 	}
 	if (wire_send(end, iov, 2, -1) == -1) {
@@ -45,7 +58,6 @@ bool
 opener_child_reaped(struct opener_child *o, pid_t pid, int wait_status,
     pid_t worker)
 {
-	int64_t now_ms = clock_mono_ms();
 	char how[80];
 
 	if (o->pid == 0 || pid != o->pid)
@@ -57,11 +69,7 @@ opener_child_reaped(struct opener_child *o, pid_t pid, int wait_status,
 		log_error("the opener of worker %d %s; starting another",
 		    (int)worker, how);
 	}
-	if (now_ms - o->started_ms >= LONG_LIFE || o->rest_ms == 0)
-		o->rest_ms = REST_MIN_MS;
-	else if (o->rest_ms < REST_MAX_MS)
-		o->rest_ms *= 2;
-	o->due_ms = now_ms + o->rest_ms;
+	rest(o);
 	return true;
 }
 
