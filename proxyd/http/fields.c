@@ -59,6 +59,34 @@ is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
+/* Whether eight bytes of a token are those of a word (lower case).  Of what
+ * may stand in a token only letters become what a word has by this bit. */
+static inline bool
+eight_are(const char *token, const char *word)
+{
+	uint64_t a, b;
+
+	memcpy(&a, token, 8);
+	memcpy(&b, word, 8);
+	return (a | 0x2020202020202020) == b;
+}
+
+/* The same of all; the last eight may overlap those before. */
+static inline bool
+token_is(const char *token, const char *word, size_t len)
+{
+	size_t i = 0;
+
+	if (len < 8) {
+		while (i < len && (token[i] | 0x20) == word[i])
+			i++;
+		return i == len;
+	}
+	while (i + 8 <= len && eight_are(token + i, word + i))
+		i += 8;
+	return i + 8 > len && eight_are(token + len - 8, word + len - 8);
+}
+
 bool
 field_parse(struct field *f, const char *base, uint32_t off, uint32_t end,
     enum field_space space)
@@ -137,7 +165,7 @@ field_identify(const char *name, size_t len)
 	if (len == 0)
 		return FIELD_OTHER;
 	slot = SLOT(lower(name[0]), lower(name[len - 1]), (unsigned)len);
-	if (known[slot].len != len || !field_is(name, len, known[slot].name))
+	if (known[slot].len != len || !token_is(name, known[slot].name, len))
 		return FIELD_OTHER;
 	return known[slot].id;
 }
@@ -259,26 +287,33 @@ value_byte(unsigned char c)
 	return (c >= 0x20 && c != 0x7f) || c == '\t';
 }
 
+/* With a control byte among eight they are looked at one by one: it may be a
+ * tab, or none (see above). */
+static inline bool
+eight_value_bytes(const char *text)
+{
+	uint64_t eight;
+
+	memcpy(&eight, text, 8);
+	if (!has_control(eight))
+		return true;
+	for (size_t i = 0; i < 8; i++)
+		if (!value_byte((unsigned char)text[i]))
+			return false;
+	return true;
+}
+
 bool
 field_is_value(const char *text, size_t len)
 {
 	size_t i = 0;
 
-	while (i < len) {
-		size_t stop = i + 1;
-		uint64_t eight;
-
-		if (len - i >= 8) {
-			memcpy(&eight, text + i, 8);
-			stop = i + 8;
-			if (!has_control(eight)) {
-				i = stop;
-				continue;
-			}
-		}
-		for (; i < stop; i++)
-			if (!value_byte((unsigned char)text[i]))
-				return false;
+	if (len < 8) {
+		while (i < len && value_byte((unsigned char)text[i]))
+			i++;
+		return i == len;
 	}
-	return true;
+	while (i + 8 <= len && eight_value_bytes(text + i))
+		i += 8;
+	return i + 8 > len && eight_value_bytes(text + len - 8);
 }

@@ -119,6 +119,7 @@ fields_have(const struct fields *fs, enum field_id id)
 	return fs->seen >> id & 1;
 }
 
+/* The name is a token. */
 enum field_id field_identify(const char *name, size_t len);
 
 /* Gives those of FIELD_REST_TABLE their ids. */

@@ -38,6 +38,60 @@ every_known_name(void **state)
 	assert_int_equal(field_identify("", 0), FIELD_OTHER);
 }
 
+/* Every byte of a token at every place of a name. */
+static void
+no_other_name_is_known(void **state)
+{
+	static const char *const names[] = {
+#define X(id, first, last, name) name,
+		FIELD_TABLE(X)
+#undef X
+	};
+	char other[64];
+
+	(void)state;
+	for (size_t i = 0; i < nitems(names); i++) {
+		size_t n = strlen(names[i]);
+
+		memcpy(other, names[i], n + 1);
+		for (size_t j = 0; j < n; j++) {
+			for (int c = 1; c < 256; c++) {
+				if (!field_token_byte[c])
+					continue;
+				other[j] = (char)c;
+				assert_int_equal(field_identify(other, n) ==
+					field_identify(names[i], n),
+				    tolower(c) == names[i][j]);
+			}
+			other[j] = names[i][j];
+		}
+	}
+}
+
+/* Every byte at every place of values of all lengths to some eights. */
+static void
+control_bytes_are_found_anywhere(void **state)
+{
+	char value[32];
+
+	(void)state;
+	for (size_t n = 0; n <= sizeof(value); n++) {
+		memset(value, '~', sizeof(value));
+		assert_true(field_is_value(value, n));
+		for (size_t at = 0; at < sizeof(value); at++) {
+			for (int c = 0; c < 256; c++) {
+				bool fine =
+				    c == '\t' || (c >= 0x20 && c != 0x7f);
+
+				value[at] = (char)c;
+				assert_int_equal(field_is_value(value, n),
+				    fine || at >= n);
+			}
+			value[at] = '~';
+		}
+	}
+}
+
 static void
 lines(void **state)
 {
@@ -179,6 +233,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_known_name),
+		cmocka_unit_test(no_other_name_is_known),
+		cmocka_unit_test(control_bytes_are_found_anywhere),
 		cmocka_unit_test(lines),
 		cmocka_unit_test(members),
 		cmocka_unit_test(lists),
