@@ -467,7 +467,7 @@ move_file(struct exchange *x, off_t at, size_t size)
 		size = sizeof(x->e->scratch);
 	do
 		n = raw ? sendfile(to->fd, fd, &at, size) :
-			  pread(fd, copy, size, at);
+			  preadv2(fd, &(struct iovec){ copy, size }, 1, at, 0);
 	while (n == -1 && errno == EINTR);
 	if (!raw && n > 0) {
 		n = sock_send(to, &(struct iovec){ copy, (size_t)n }, 1, false);

@@ -95,20 +95,21 @@ class Site:
         file.chmod(mode)
         return file
 
-    def ask(self, address, port, path, *fields, method="GET"):
+    @staticmethod
+    def ask(sock, path, *fields, method="GET"):
         lines = [f"{method} {path} HTTP/1.1", "Host: a", "Connection: close",
                  *fields, "", ""]
-        with px.connect(address, port) as s:
+        with sock as s:
             s.sendall("\r\n".join(lines).encode())
             return Answer(px.read_all(s)[0])
 
     def direct(self, path, *fields, **options):
-        return self.ask(self.node.address, self.node.port, path, *fields,
-                        **options)
+        return self.ask(px.connect(self.node.address, self.node.port), path,
+                        *fields, **options)
 
     def through(self, path, *fields, **options):
-        return self.ask(self.proxy.address, px.Proxy.PORT, path,
-                        "X-Muster-Why: 1", *fields, **options)
+        return self.ask(self.proxy.connect(), path, "X-Muster-Why: 1",
+                        *fields, **options)
 
     def serves(self, path, by, status=200, **options):
         muster.wait_for(lambda: (a := self.through(path, **options)).by == by

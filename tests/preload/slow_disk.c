@@ -1,7 +1,9 @@
 /*
  * slow_disk.c: a preloaded library that makes a disk slow, for files whose
  * size or name says so: their pages are never in memory, each read takes its
- * time, and names with "stuck" take a long time to be opened.
+ * time, and names with "stuck" take a long time to be opened.  The opener
+ * reads with pread(); a worker that copies has been told that all is in
+ * memory, and does it with preadv2(), which takes no time.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
