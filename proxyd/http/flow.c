@@ -1,6 +1,7 @@
 /* flow.c: see flow.h. */
 #include "proxyd/http/flow.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 static enum flow_result move(struct flow *, struct flow_tools *,
     struct sock *src, struct sock *dst, enum why *);
 static void not_full(struct flow *);
+static void drop_head_buf(struct flow *, struct flow_tools *);
 static enum flow_result put_away(struct flow *, struct flow_tools *,
     enum flow_result);
 static void let_go(struct flow *, struct flow_tools *);
@@ -156,6 +158,14 @@ move(struct flow *f, struct flow_tools *t, struct sock *src, struct sock *dst,
 }
 
 static void
+drop_head_buf(struct flow *f, struct flow_tools *t)
+{
+	if (f->own_head)
+		buf_give(t->bufs, &f->head_buf);
+	f->own_head = false;
+}
+
+static void
 not_full(struct flow *f)
 {
 	f->full_ms = 0;
@@ -178,6 +188,32 @@ is_slow(struct flow *f, const struct flow_tools *t)
 	return f->slow;
 }
 
+/* What is in memory, head first, goes behind what is in the store.  Into an
+ * empty one all of it goes, or nothing: TLS must be offered again at least
+ * what it had no room for. */
+static void
+put_memory(struct flow *f, struct flow_tools *t)
+{
+	bool empty = f->store.size == 0;
+	size_t n;
+
+	assert(empty || f->head_size == 0);
+	if (store_put(t->spool, &f->store, f->head, f->head_size) <
+	    f->head_size) {
+		store_free(t->spool, &f->store);
+		return;
+	}
+	n = store_put(t->spool, &f->store, f->data, f->size);
+	if (empty && n < f->size) {
+		store_free(t->spool, &f->store);
+		return;
+	}
+	f->head_size = 0;
+	drop_head_buf(f, t);
+	f->data += n;
+	f->size -= n;
+}
+
 /* A slow destination: FLOW_WAITS_SRC when all that it did not take is put
  * away, and there is more to come; else r. */
 static enum flow_result
@@ -185,15 +221,11 @@ put_away(struct flow *f, struct flow_tools *t, enum flow_result r)
 {
 	if (t->spool == NULL || (!f->slow && !is_slow(f, t)))
 		return r;
-	if (f->size > 0) {
-		size_t n = store_put(t->spool, &f->store, f->data, f->size);
-
-		f->data += n;
-		f->size -= n;
-	}
-	if (f->size == 0 && in_pipe(f) > 0)
+	if (f->head_size + f->size > 0)
+		put_memory(f, t);
+	if (f->head_size + f->size == 0 && in_pipe(f) > 0)
 		store_put_pipe(t->spool, &f->store, f->pipe);
-	if (f->size + in_pipe(f) == 0) {
+	if (f->head_size + f->size + in_pipe(f) == 0) {
 		if (f->state != FLOW_OPEN && !flow_must_turn(f)) {
 			let_go(f, t);
 			return r;
@@ -320,10 +352,7 @@ flush_memory(struct flow *f, struct flow_tools *t, struct sock *dst)
 		f->data += (size_t)sent - head;
 		f->size -= (size_t)sent - head;
 	}
-	if (f->own_head) {
-		buf_give(t->bufs, &f->head_buf);
-		f->own_head = false;
-	}
+	drop_head_buf(f, t);
 	return FLOW_WAITS_SRC;
 }
 

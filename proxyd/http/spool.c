@@ -300,7 +300,8 @@ fetch(struct spool *sp, const struct store *st)
 		    POSIX_FADV_WILLNEED);
 }
 
-/* As pread(2), but from memory alone, unless that fails too often. */
+/* As pread(2), but from memory alone, unless that fails too often; all or
+ * nothing, for TLS must be offered again what it was offered. */
 static ssize_t
 read_cached(struct spool *sp, struct store *st, char *buf, size_t size)
 {
@@ -313,14 +314,14 @@ read_cached(struct spool *sp, struct store *st, char *buf, size_t size)
 		sp->waits = true;
 		n = preadv2(sp->fd, &iov, 1, at, 0);
 	}
-	if (n == -1 && errno == EAGAIN) {
-		st->misses++;
-		fetch(sp, st);
-		errno = EAGAIN;
-	} else {
+	if (wait || (n == -1 ? errno != EAGAIN : n == (ssize_t)size)) {
 		st->misses = 0;
+		return n;
 	}
-	return n;
+	st->misses++;
+	fetch(sp, st);
+	errno = EAGAIN;
+	return -1;
 }
 
 ssize_t
