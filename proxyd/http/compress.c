@@ -11,8 +11,8 @@
 #include <brotli/encode.h>
 #include <zlib.h>
 
-#define GZIP_WINDOW   (MAX_WBITS + 16) /* 16: with gzip's head and tail */
-#define GZIP_MEMORY   8		       /* zlib's default */
+#define GZIP_FORMAT   16 /* added to the window: with gzip's head and tail */
+#define GZIP_MEMORY   8	 /* zlib's default */
 #define BROTLI_WINDOW 16
 
 struct stream {
@@ -31,16 +31,24 @@ lend_to_zlib(void *memory, unsigned n, unsigned size)
 	return compress_lend(memory, (size_t)n * size);
 }
 
+/* A window larger than the body is only cleared for nothing; zlib looks no
+ * nearer than 262 bytes to its end. */
 static int
-open_gzip(struct stream *s, unsigned level)
+open_gzip(struct stream *s, unsigned level, uint64_t size)
 {
+	int window = MAX_WBITS, memory = GZIP_MEMORY;
+
+	while (window > 10 && size < (1U << (window - 1)) - 262) {
+		window--;
+		memory--;
+	}
 	s->z = (z_stream){
 		.zalloc = lend_to_zlib,
 		.zfree = compress_give,
 		.opaque = s->memory,
 	};
-	return deflateInit2(&s->z, (int)level, Z_DEFLATED, GZIP_WINDOW,
-		   GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK ?
+	return deflateInit2(&s->z, (int)level, Z_DEFLATED, window + GZIP_FORMAT,
+		   memory, Z_DEFAULT_STRATEGY) == Z_OK ?
 	    0 :
 	    -1;
 }
@@ -76,8 +84,9 @@ turn_gzip(struct stream *s, const char **in, size_t *size, char *out,
 }
 
 static int
-open_brotli(struct stream *s, unsigned level)
+open_brotli(struct stream *s, unsigned level, uint64_t size)
 {
+	(void)size; /* it takes memory as the body grows */
 	s->brotli = BrotliEncoderCreateInstance(compress_lend, compress_give,
 	    s->memory);
 	if (s->brotli == NULL)
@@ -114,7 +123,7 @@ turn_brotli(struct stream *s, const char **in, size_t *size, char *out,
 }
 
 static const struct {
-	int (*open)(struct stream *, unsigned level);
+	int (*open)(struct stream *, unsigned level, uint64_t size);
 	void (*close)(struct stream *);
 	ssize_t (*turn)(struct stream *, const char **in, size_t *size,
 	    char *out, size_t room, enum filter_push);
@@ -146,7 +155,8 @@ compress_cost(enum coding coding, unsigned level)
 }
 
 struct compress *
-compress_new(struct compress_memory *memory, enum coding coding, unsigned level)
+compress_new(struct compress_memory *memory, enum coding coding, unsigned level,
+    uint64_t size)
 {
 	struct stream *s = compress_lend(memory, sizeof(*s));
 
@@ -158,7 +168,7 @@ compress_new(struct compress_memory *memory, enum coding coding, unsigned level)
 		.memory = memory,
 		.coding = coding,
 	};
-	if (coders[coding].open(s, level) == 0)
+	if (coders[coding].open(s, level, size) == 0)
 		return &s->c;
 	compress_give(memory, s);
 	return NULL;

@@ -22,9 +22,12 @@ struct compress {
 /* What one takes of the memory at most. */
 size_t compress_cost(enum coding, unsigned level);
 
-/* Not for CODING_NONE.  NULL: no memory. */
+#define COMPRESS_ANY_SIZE UINT64_MAX
+
+/* Not for CODING_NONE.  `size`: what is to come, or COMPRESS_ANY_SIZE: of
+ * little, little memory is made ready.  NULL: no memory. */
 struct compress *compress_new(struct compress_memory *, enum coding,
-    unsigned level);
+    unsigned level, uint64_t size);
 
 /* Frees *c, if there is one, and sets it to NULL. */
 void compress_free(struct compress **c);

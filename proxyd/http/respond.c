@@ -202,7 +202,8 @@ take_compressor(struct exchange *x, enum coding coding)
 
 	if (m->used + compress_cost(coding, level) > s->compress_memory)
 		return NULL;
-	c = compress_new(m, coding, level);
+	c = compress_new(m, coding, level,
+	    x->res.length_seen ? x->res.body.length : COMPRESS_ANY_SIZE);
 	atomic_store_explicit(&x->e->row->compress_held, m->used,
 	    memory_order_relaxed);
 	return c;

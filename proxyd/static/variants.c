@@ -192,7 +192,7 @@ pack(const struct key *key, const char *in, size_t size, char *out)
 {
 	struct compress_memory memory = { 0 };
 	struct compress *c =
-	    compress_new(&memory, (enum coding)key->coding, key->level);
+	    compress_new(&memory, (enum coding)key->coding, key->level, size);
 	size_t left = size;
 	ssize_t n = -1;
 

@@ -74,7 +74,8 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	if (size < 2 || size > 4096)
 		return 0;
 	coding = input[0] & 1 ? CODING_BR : CODING_GZIP;
-	c = compress_new(&memory, coding, 1 + (input[0] >> 1) % 6);
+	c = compress_new(&memory, coding, 1 + (input[0] >> 1) % 6,
+	    input[0] & 128 ? size - 2 : COMPRESS_ANY_SIZE);
 	room = 16 + input[1];
 	in = (const char *)input + 2;
 	left = size -= 2;

@@ -80,7 +80,8 @@ static void
 check(enum coding coding, unsigned level, size_t size, size_t piece,
     size_t bite)
 {
-	struct compress *c = compress_new(&memory, coding, level);
+	struct compress *c = compress_new(&memory, coding, level,
+	    piece == 16384 ? size : COMPRESS_ANY_SIZE);
 	size_t n = 0;
 
 	assert_non_null(c);
@@ -98,7 +99,8 @@ check(enum coding coding, unsigned level, size_t size, size_t piece,
 static void
 every_level(void **state)
 {
-	static const size_t sizes[] = { 0, 1, 100, 20000, 300000 };
+	static const size_t sizes[] = { 0, 1, 100, 249, 250, 251, 2000, 16121,
+		20000, 300000 };
 
 	(void)state;
 	for (size_t i = 0; i < nitems(sizes); i++) {
@@ -136,7 +138,8 @@ flushes(void **state)
 {
 	(void)state;
 	for (enum coding coding = CODING_GZIP; coding < CODING_N; coding++) {
-		struct compress *c = compress_new(&memory, coding, 4);
+		struct compress *c =
+		    compress_new(&memory, coding, 4, COMPRESS_ANY_SIZE);
 		size_t n = 0, size = 0;
 
 		for (size_t piece = 1; size + piece < 100000; piece *= 3) {
@@ -162,7 +165,8 @@ memory_is_kept_within_bounds(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < nitems(all); i++) {
-		all[i] = compress_new(&memory, CODING_GZIP, 4);
+		all[i] =
+		    compress_new(&memory, CODING_GZIP, 4, COMPRESS_ANY_SIZE);
 		assert_true(memory.used > used);
 		used = memory.used;
 	}
