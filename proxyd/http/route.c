@@ -22,6 +22,7 @@ static enum why check_scheme(const struct exchange *);
 static enum why max_forwards(const struct exchange *);
 static void find_client(struct exchange *);
 static bool take_id(struct exchange *);
+static void make_id(struct exchange *);
 
 void
 exchange_route(struct exchange *x)
@@ -145,9 +146,7 @@ was_secure(const struct exchange *x)
 static void
 find_client(struct exchange *x)
 {
-	static const char digits[] = "0123456789abcdef";
 	const struct fields *fs = &x->req.fields;
-	uint64_t r[2];
 
 	x->trusted = snapshot_trusts(x->snap, &x->client->peer);
 	if (x->trusted) {
@@ -157,12 +156,34 @@ find_client(struct exchange *x)
 		x->tell_why = fields_have(fs, FIELD_X_MUSTER_WHY);
 	}
 	x->secure = x->client->secure || (x->trusted && was_secure(x));
-	if (take_id(x))
-		return;
-	r[0] = engine_random(x->e);
-	r[1] = engine_random(x->e);
-	for (unsigned i = 0; i < REQUEST_ID_LEN; i++)
-		x->request_id[i] = digits[r[i / 16] >> i % 16 * 4 & 15];
+	if (!take_id(x))
+		make_id(x);
+}
+
+/* Eight hexadecimal digits: each byte gets four bits, and those above nine
+ * the way from behind '9' to 'a'. */
+static uint64_t
+eight_digits(uint32_t bits)
+{
+	uint64_t d = bits, above_9;
+
+	d = (d | d << 16) & 0x0000ffff0000ffff;
+	d = (d | d << 8) & 0x00ff00ff00ff00ff;
+	d = (d | d << 4) & 0x0f0f0f0f0f0f0f0f;
+	above_9 = (d + 0x0606060606060606) >> 4 & 0x0101010101010101;
+	return d + 0x3030303030303030 + above_9 * ('a' - '0' - 10);
+}
+
+static void
+make_id(struct exchange *x)
+{
+	for (unsigned i = 0; i < REQUEST_ID_LEN; i += 16) {
+		uint64_t r = engine_random(x->e);
+		uint64_t digits[2] = { eight_digits((uint32_t)r),
+			eight_digits((uint32_t)(r >> 32)) };
+
+		memcpy(x->request_id + i, digits, sizeof(digits));
+	}
 	x->id_len = REQUEST_ID_LEN;
 }
 

@@ -277,7 +277,8 @@ def test_forwarded(proxy, row, sent, first, body, there, gone):
     for unwanted in gone:
         assert unwanted not in lines, head
     assert len(px.field(head, b"Host")) == 1
-    assert len(px.field(head, b"X-Request-Id")) == 1
+    ids = px.field(head, b"X-Request-Id")
+    assert len(ids) == 1 and re.fullmatch(rb"[0-9a-f]{32}", ids[0])
     assert line(last) == b"GET /last HTTP/1.1"
 
 
