@@ -247,7 +247,7 @@ class Field:
 
 
 def wrk(server, path, connections, seconds=1, threads_=1, close=False,
-        load_cpus=(LOAD_CPU,), fields=()):
+        load_cpus=(LOAD_CPU,), fields=(), scheme="http"):
     """Loads a server; returns what one request cost its workers, and how
     many a second there were."""
     argv = ["taskset", "-c", ",".join(map(str, load_cpus)), "wrk",
@@ -258,7 +258,7 @@ def wrk(server, path, connections, seconds=1, threads_=1, close=False,
     before = server.cpu_s()
     start = time.monotonic()
     out = subprocess.run(
-        [*argv, f"http://{server.address}:{server.port}{path}"],
+        [*argv, f"{scheme}://{server.address}:{server.port}{path}"],
         check=True, stdout=subprocess.PIPE, text=True).stdout
     wall = time.monotonic() - start
     cpu = server.cpu_s() - before
