@@ -27,23 +27,29 @@ static const char scripts[] =
     "pm py pyc rb lua sh bash asp aspx ashx asmx cer jsp jspx jspa do "
     "shtml stm shtm cfm cfc var asis";
 
+#define END(text, why)                      \
+	{                                   \
+		text, sizeof(text) - 1, why \
+	}
+
 /* What editors and people leave behind; the text is the end of a name. */
 static const struct {
 	const char *end;
+	size_t len;
 	const char *why;
 } backups[] = {
-	{ "~", "an editor's copy of the version before" },
-	{ "#", "an editor's copy of what was not saved" },
-	{ ".bak", "a copy made by hand: often of a program" },
-	{ ".old", "the same" },
-	{ ".orig", "the original of a merge or a patch" },
-	{ ".rej", "the part of a patch that did not fit" },
-	{ ".save", "what nano leaves when it is killed" },
-	{ ".swp", "vim's open file" },
-	{ ".swo", "the same, second" },
-	{ ".tmp", "half of something" },
-	{ ".dpkg-old", "a configuration before an upgrade" },
-	{ ".dpkg-dist", "and the one that was not taken" },
+	END("~", "an editor's copy of the version before"),
+	END("#", "an editor's copy of what was not saved"),
+	END(".bak", "a copy made by hand: often of a program"),
+	END(".old", "the same"),
+	END(".orig", "the original of a merge or a patch"),
+	END(".rej", "the part of a patch that did not fit"),
+	END(".save", "what nano leaves when it is killed"),
+	END(".swp", "vim's open file"),
+	END(".swo", "the same, second"),
+	END(".tmp", "half of something"),
+	END(".dpkg-old", "a configuration before an upgrade"),
+	END(".dpkg-dist", "and the one that was not taken"),
 };
 
 const char *const name_indexes[] = {
@@ -93,6 +99,23 @@ listed(const char *list, const char *word, size_t len)
 }
 
 static bool
+is_backup(const char *path, size_t len)
+{
+	int last = len > 0 ? tolower((unsigned char)path[len - 1]) : 0;
+
+	for (size_t i = 0; i < nitems(backups); i++) {
+		const char *end = backups[i].end;
+		size_t n = backups[i].len;
+
+		/* The last byte tells nearly all of them apart. */
+		if (end[n - 1] == last && len >= n &&
+		    strncasecmp(path + len - n, end, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
 is_hidden(const char *path, size_t len)
 {
 	static const char known[] = ".well-known/"; /* RFC 8615 */
@@ -101,14 +124,7 @@ is_hidden(const char *path, size_t len)
 		if (path[i] == '.' && (i == 0 || path[i - 1] == '/') &&
 		    !(i == 0 && strncmp(path, known, sizeof(known) - 1) == 0))
 			return true;
-	for (size_t i = 0; i < nitems(backups); i++) {
-		size_t n = strlen(backups[i].end);
-
-		if (len >= n &&
-		    strncasecmp(path + len - n, backups[i].end, n) == 0)
-			return true;
-	}
-	return false;
+	return is_backup(path, len);
 }
 
 /* Whether one of the extensions in "a.b.c" is a program's. */
