@@ -82,14 +82,14 @@ write_files(const struct custody *custody, const struct cert_answer *a,
 		    "with --key FILE");
 	if (a->key.size > 0 &&
 	    custody_write(custody, CUSTODY_KEY, c->key, a->key.at, a->key.size,
-		e) == -1)
+		true, e) == -1)
 		return -1;
 	if (c->has_staple &&
 	    custody_write(custody, CUSTODY_STAPLE, c->staple, a->staple.at,
-		a->staple.size, e) == -1)
+		a->staple.size, true, e) == -1)
 		return -1;
 	return custody_write(custody, CUSTODY_CHAIN, c->chain, a->chain.at,
-	    a->chain.size, e);
+	    a->chain.size, true, e);
 }
 
 static int

@@ -214,15 +214,27 @@ sweep_one(int dir, const char *name)
 int
 io_replace_commit(struct io_replacement *f, mode_t mode, struct err *e)
 {
+	if (fsync(f->fd) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot write %s", f->path);
+		io_replace_abort(f);
+		return -1;
+	}
+	if (io_replace_quickly(f, mode, e) == -1)
+		return -1;
+	return sync_parent(f->path, e);
+}
+
+int
+io_replace_quickly(struct io_replacement *f, mode_t mode, struct err *e)
+{
 	/* mkostemp made it 0600; a wider mode comes only once it is whole. */
-	if (fchmod(f->fd, mode) == -1 || fsync(f->fd) == -1 ||
-	    rename(f->tmp, f->path) == -1) {
+	if (fchmod(f->fd, mode) == -1 || rename(f->tmp, f->path) == -1) {
 		err_errno(e, ERR_LOCAL, "cannot write %s", f->path);
 		io_replace_abort(f);
 		return -1;
 	}
 	io_close(&f->fd);
-	return sync_parent(f->path, e);
+	return 0;
 }
 
 void

@@ -44,6 +44,9 @@ struct io_replacement {
 };
 int io_replace_begin(struct io_replacement *, const char *path, struct err *);
 int io_replace_commit(struct io_replacement *, mode_t mode, struct err *);
+/* Without waiting for the disk: for what can be had again.  After a power cut
+ * it may be empty. */
+int io_replace_quickly(struct io_replacement *, mode_t mode, struct err *);
 void io_replace_abort(struct io_replacement *); /* also after a commit */
 
 /* Removes the new files in a directory whose writers were killed; they may

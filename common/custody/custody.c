@@ -110,9 +110,10 @@ custody_wipe(struct custody_bytes *b)
 int
 custody_write(const struct custody *c, enum custody_kind kind,
     const uint8_t hash[CUSTODY_HASH], const void *bytes, size_t size,
-    struct err *e)
+    bool durable, struct err *e)
 {
 	char name[CUSTODY_NAME_MAX], path[PATH_MAX];
+	struct io_replacement f;
 
 	if (size == 0 || size > CUSTODY_SIZE_MAX)
 		return err_set(e, ERR_USAGE,
@@ -122,7 +123,16 @@ custody_write(const struct custody *c, enum custody_kind kind,
 	if (check_content(kind, hash, bytes, size, e) == -1 ||
 	    io_path(path, sizeof(path), c->path, name, e) == -1)
 		return -1;
-	return io_write_file(path, bytes, size, 0600, e);
+	if (durable)
+		return io_write_file(path, bytes, size, 0600, e);
+	if (io_replace_begin(&f, path, e) == -1)
+		return -1;
+	if (io_write_n(f.fd, bytes, size) == -1) {
+		err_errno(e, ERR_LOCAL, "cannot write %s", path);
+		io_replace_abort(&f);
+		return -1;
+	}
+	return io_replace_quickly(&f, 0600, e);
 }
 
 bool

@@ -63,10 +63,11 @@ int custody_read(const struct custody *, enum custody_kind,
 void custody_wipe(struct custody_bytes *);
 
 /* In the place of what is there, atomically.  ERR_CORRUPT: not what the hash
- * says. */
+ * says.  Durable: waits for the disk; else a power cut may leave it empty,
+ * which custody_has() sees. */
 int custody_write(const struct custody *, enum custody_kind,
     const uint8_t hash[CUSTODY_HASH], const void *bytes, size_t size,
-    struct err *);
+    bool durable, struct err *);
 
 bool custody_has(const struct custody *, enum custody_kind,
     const uint8_t hash[CUSTODY_HASH]);

@@ -91,7 +91,7 @@ what_goes_in_comes_out(void **state)
 	assert_false(custody_has(&f.c, CUSTODY_KEY, key));
 	assert_ok(f.s,
 	    custody_write(&f.c, CUSTODY_KEY, f.key, key_of(7, key), KEY_LEN,
-		&f.s->e));
+		true, &f.s->e));
 	assert_int_equal(mode_of(path_of(&f, CUSTODY_KEY, key)), 0600);
 	assert_true(custody_has(&f.c, CUSTODY_KEY, key));
 	assert_false(custody_has(&f.c, CUSTODY_CHAIN, key));
@@ -103,14 +103,14 @@ what_goes_in_comes_out(void **state)
 	custody_wipe(&b);
 	/* A second takes its place. */
 	assert_ok(f.s,
-	    custody_write(&f.c, CUSTODY_KEY, key, again, sizeof(again),
+	    custody_write(&f.c, CUSTODY_KEY, key, again, sizeof(again), true,
 		&f.s->e));
 	assert_ok(f.s, custody_read(&f.c, CUSTODY_KEY, key, &b, &f.s->e));
 	assert_memory_equal(b.at, again, sizeof(again));
 	custody_wipe(&b);
 	assert_ok(f.s,
 	    custody_write(&f.c, CUSTODY_CHAIN, f.chain, chain_text,
-		sizeof(chain_text), &f.s->e));
+		sizeof(chain_text), true, &f.s->e));
 	assert_ok(f.s, custody_read(&f.c, CUSTODY_CHAIN, f.chain, &b, &f.s->e));
 	assert_string_equal(b.at, chain_text);
 	custody_wipe(&b);
@@ -129,7 +129,7 @@ loose_modes_are_refused(void **state)
 	set_up(&f, state);
 	assert_ok(f.s,
 	    custody_write(&f.c, CUSTODY_KEY, f.key, key_of(7, key), KEY_LEN,
-		&f.s->e));
+		true, &f.s->e));
 	assert_int_equal(chmod(path_of(&f, CUSTODY_KEY, key), 0640), 0);
 	assert_refused(f.s, custody_read(&f.c, CUSTODY_KEY, key, &b, &f.s->e),
 	    ERR_LOCAL, "is open to others (mode 0640)");
@@ -159,24 +159,25 @@ damage_is_found(void **state)
 
 	set_up(&f, state);
 	assert_refused(f.s,
-	    custody_write(&f.c, CUSTODY_CHAIN, f.key, "x", 1, &f.s->e),
+	    custody_write(&f.c, CUSTODY_CHAIN, f.key, "x", 1, true, &f.s->e),
 	    ERR_CORRUPT, "not what its name says");
 	assert_refused(f.s,
 	    custody_write(&f.c, CUSTODY_KEY, f.key, key_of(8, wrong), KEY_LEN,
-		&f.s->e),
+		true, &f.s->e),
 	    ERR_CORRUPT, "not what its name says");
 	assert_refused(f.s,
-	    custody_write(&f.c, CUSTODY_KEY, f.key, "x", 1, &f.s->e),
+	    custody_write(&f.c, CUSTODY_KEY, f.key, "x", 1, true, &f.s->e),
 	    ERR_CORRUPT, "it is damaged");
 	assert_refused(f.s,
-	    custody_write(&f.c, CUSTODY_KEY, wrong, big, sizeof(big), &f.s->e),
+	    custody_write(&f.c, CUSTODY_KEY, wrong, big, sizeof(big), true,
+		&f.s->e),
 	    ERR_USAGE, "not 65537");
 	assert_refused(f.s,
-	    custody_write(&f.c, CUSTODY_KEY, wrong, "", 0, &f.s->e), ERR_USAGE,
-	    "not 0");
+	    custody_write(&f.c, CUSTODY_KEY, wrong, "", 0, true, &f.s->e),
+	    ERR_USAGE, "not 0");
 	assert_ok(f.s,
 	    custody_write(&f.c, CUSTODY_CHAIN, f.chain, chain_text,
-		sizeof(chain_text), &f.s->e));
+		sizeof(chain_text), true, &f.s->e));
 	fd = open(path_of(&f, CUSTODY_CHAIN, f.chain), O_WRONLY | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "X", 1, 2), 1);
 	assert_refused(f.s,
@@ -208,13 +209,14 @@ only_what_nobody_wants_is_swept(void **state)
 	set_up(&f, state);
 	assert_ok(f.s,
 	    custody_write(&f.c, CUSTODY_KEY, f.key, key_of(7, seven), KEY_LEN,
-		&f.s->e));
+		false, &f.s->e));
 	other = key_of(8, eight);
 	assert_ok(f.s,
-	    custody_write(&f.c, CUSTODY_KEY, eight, other, KEY_LEN, &f.s->e));
+	    custody_write(&f.c, CUSTODY_KEY, eight, other, KEY_LEN, false,
+		&f.s->e));
 	assert_ok(f.s,
 	    custody_write(&f.c, CUSTODY_CHAIN, f.chain, chain_text,
-		sizeof(chain_text), &f.s->e));
+		sizeof(chain_text), false, &f.s->e));
 	snprintf(foreign, sizeof(foreign), "%.1000s/README", f.c.path);
 	assert_ok(f.s, io_write_file(foreign, "x", 1, 0600, &f.s->e));
 	assert_ok(f.s, custody_lock(&f.c, &f.s->e));
