@@ -94,8 +94,7 @@ put_what(struct table *t, const json_t *event)
 
 	for (size_t i = 0; i < nitems(details); i++) {
 		const char *unless = details[i].unless;
-		const json_t *value =
-		    json_object_get(event, details[i].member);
+		const json_t *value = json_object_get(event, details[i].member);
 
 		if (value == NULL || json_is_false(value) ||
 		    (unless != NULL && json_object_get(event, unless) != NULL))

@@ -73,8 +73,8 @@ manifest_add(struct manifest *m, const char *source, struct err *e)
 		root[n - 1] = '\0';
 	rv = check_name("its name", name, source, e);
 	if (rv == 0 &&
-	    (walk = fts_open(roots,
-		 FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL)) == NULL)
+	    (walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR,
+		 NULL)) == NULL)
 		rv = err_errno(e, ERR_USAGE, "cannot read '%s'", source);
 	while (rv == 0 && (visit = fts_read(walk)) != NULL)
 		rv = add_visited(m, name, visit, strlen(root), e);

@@ -18,9 +18,9 @@ struct cell {
 struct table {
 	const struct column *columns;
 	size_t n_columns;
-	unsigned form;		   /* the ON_* bit of this output */
+	unsigned form;			 /* the ON_* bit of this output */
 	size_t width[TABLE_COLUMNS_MAX]; /* on a terminal */
-	struct cell *cells;	   /* row by row */
+	struct cell *cells;		 /* row by row */
 	size_t n_cells, cells_room;
 };
 

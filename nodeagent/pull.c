@@ -43,7 +43,7 @@ struct pull {
 	bool again;	   /* somebody wants a newer answer than this */
 	bool refused;	   /* one of them says that we were removed */
 	char word[TWIN_WORD_LEN + 1]; /* of this run */
-	unsigned n_failed; /* in a row */
+	unsigned n_failed;	      /* in a row */
 	struct roster_intake *intake;
 	TAILQ_HEAD(, waiter) waiters;
 	size_t n_waiters;

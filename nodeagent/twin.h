@@ -11,7 +11,7 @@
 
 #include "common/base/addr.h"
 
-#define TWIN_WORD_LEN  16
+#define TWIN_WORD_LEN	 16
 #define TWIN_SAY_EACH_MS (60 * INT64_C(60000))
 
 /* What is known of a node; starts zeroed. */
@@ -19,7 +19,7 @@ struct twin {
 	struct {
 		char word[TWIN_WORD_LEN + 1];
 		struct addr from;
-	} now, before; /* the run that called last, and the one before it */
+	} now, before;	 /* the run that called last, and the one before it */
 	int64_t said_ms; /* 0: never */
 };
 

@@ -57,7 +57,7 @@ B=build/release VERSION=$version DESTDIR=$root PREFIX=/usr packaging/install.sh
 mkdir -p "$root/lib"
 mv "$root/usr/lib/systemd" "$root/lib/systemd"
 rmdir "$root/usr/lib"
-strip --strip-unneeded "$root"/usr/sbin/* "$root"/usr/bin/*
+strip --strip-unneeded --remove-section=.comment "$root"/usr/sbin/* "$root"/usr/bin/*
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
 copyright >"$root/usr/share/doc/muster/copyright"
 changelog | gzip -9n >"$root/usr/share/doc/muster/changelog.gz"

@@ -38,6 +38,23 @@ record_spec(unsigned type)
 	return &record_specs[type];
 }
 
+int
+record_check(unsigned type, enum record_sender from, size_t size, struct err *e)
+{
+	const struct record_spec *spec = record_spec(type);
+
+	if (spec == NULL)
+		return err_set(e, ERR_PROTOCOL, "unknown record type %u", type);
+	if (!(spec->from & from))
+		return err_set(e, ERR_PROTOCOL, "a %s does not send %s records",
+		    from == FROM_CLIENT ? "client" : "node", spec->name);
+	if (size < spec->min || size > spec->max)
+		return err_set(e, ERR_PROTOCOL,
+		    "a %s record holds %u to %u bytes, not %zu", spec->name,
+		    spec->min, spec->max, size);
+	return 0;
+}
+
 size_t
 proto_format_error(const struct err *e, char buf[PROTO_ERROR_MAX])
 {

@@ -59,6 +59,10 @@ struct record_spec {
 /* The row of a type, or NULL for an unknown one. */
 const struct record_spec *record_spec(unsigned type);
 
+/* Whether that side may send it, in that size: ERR_PROTOCOL. */
+int record_check(unsigned type, enum record_sender from, size_t size,
+    struct err *);
+
 /* An err as the JSON of ERROR records and refusals; returns its size. */
 size_t proto_format_error(const struct err *, char buf[PROTO_ERROR_MAX]);
 

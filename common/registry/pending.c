@@ -155,8 +155,8 @@ join_admit(struct registry *r, const struct join_request *req,
 	static const char settle[] =
 	    "DELETE FROM conflicts WHERE name = ? AND key = ?";
 	struct node n;
-	int rv = db_run(r, e, settle, TEXT(req->name),
-	    BLOB(req->key, KEY_SIZE));
+	int rv =
+	    db_run(r, e, settle, TEXT(req->name), BLOB(req->key, KEY_SIZE));
 
 	if (rv == -1)
 		return -1;

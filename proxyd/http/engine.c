@@ -32,7 +32,7 @@
 #define ACCEPTS_A_TURN 64
 #define TIDY_MS	       1000
 #define TIDY_MANY      500 /* blocks that are worth the system's time */
-#define FDS_OURS       24 /* event loop, listeners, pipes, shared memory */
+#define FDS_OURS       24  /* event loop, listeners, pipes, shared memory */
 
 static void tick(int fd, short what, void *);
 static uint32_t descriptors_for_clients(void);

@@ -37,7 +37,7 @@ struct log_writer {
 	int wake; /* eventfd: a ring fills, or something changed here */
 	bool stop, failing;
 	_Atomic unsigned file; /* the how manieth that was opened */
-	unsigned torn;	       /* the one whose last line is not whole; 0: none */
+	unsigned torn; /* the one whose last line is not whole; 0: none */
 };
 
 static void *run(void *);

@@ -44,8 +44,8 @@ struct worker {
 typedef int message_fn(struct worker *, struct ipc_message *, struct err *);
 
 static message_fn take_scoreboard, take_log_ring, take_snapshot, take_spool,
-    take_opener, take_certs, take_tickets, take_listener, drop_listeners,
-    start, drain;
+    take_opener, take_certs, take_tickets, take_listener, drop_listeners, start,
+    drain;
 
 static message_fn *const messages[IPC_N_TYPES] = {
 	[IPC_SCOREBOARD] = take_scoreboard,

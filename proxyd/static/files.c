@@ -264,10 +264,11 @@ file_new(struct link_answer *answer)
 	const struct wire_answer *a = &answer->a;
 	size_t size = (size_t)a->fields_size + a->content_size;
 	struct file *file = malloc(sizeof(*file) + size);
-	char *text = (char *)(file + 1);
+	char *text;
 
 	if (file == NULL)
 		return NULL;
+	text = (char *)(file + 1);
 	*file = (struct file){
 		.refs = 1,
 		.verdict = (enum lookup_verdict)a->verdict,

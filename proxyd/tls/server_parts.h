@@ -16,7 +16,7 @@
 struct tls_server {
 	SSL_CTX *contexts[SNAP_TLS_PROFILES]; /* NULL: not made so far */
 	enum snap_tls_profile profile;
-	bool kernel; /* can encrypt */
+	bool kernel;	  /* can encrypt */
 	BIO_METHOD *wire; /* wire.h */
 	struct cert_image *certs;
 	struct cert_cache *cache;

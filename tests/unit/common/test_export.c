@@ -194,17 +194,16 @@ an_alias_moves_between_sites(void **state)
 static void
 the_last_full_operator_stays(void **state)
 {
-#define OP(name, grant, until)                                      \
-	"{\"name\":\"" name "\",\"grants\":[\"" grant "\"],\"until_s\":" \
-	until "}"
+#define OP(name, grant, until)                                                 \
+	"{\"name\":\"" name "\",\"grants\":[\"" grant "\"],\"until_s\":" until \
+	"}"
 	static const char *const refused[] = {
 		"{\"operators\":[]}",
 		"{\"operators\":[" OP("adm", "exec", "0") "]}",
 		"{\"operators\":[" OP("adm", "*", "1") "]}",
 		"{\"operators\":[" OP("bob", "exec", "0") "]}",
 	};
-	static const char good[] =
-	    "{\"operators\":[" OP("bob", "*", "0") "]}";
+	static const char good[] = "{\"operators\":[" OP("bob", "*", "0") "]}";
 #undef OP
 	static const char *const all[] = { "*" };
 	struct scratch *s = *state;

@@ -89,9 +89,8 @@ expect(const char *content)
 	struct err e;
 
 	assert_int_equal(io_read_file(path, 1 << 20, &text, &size, &e), 0);
-	text = realloc(text, size + 1);
-	text[size] = '\0';
-	assert_string_equal(text, content);
+	assert_int_equal(size, strlen(content));
+	assert_memory_equal(text, content, size);
 	free(text);
 }
 
