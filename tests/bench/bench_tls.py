@@ -16,47 +16,29 @@ from pathlib import Path
 import measure
 import muster
 import contenders
-from contenders import HOST, LOAD_CPU, PROXY_CPU, Muster, Server, wrk
+from contenders import (
+    HAPROXY_TLS,
+    HOST,
+    LOAD_CPU,
+    NGINX_TLS,
+    PROXY_CPU,
+    TLS_PORT,
+    SecureMuster,
+    Server,
+    make_certificate,
+    wrk,
+)
 from measure import Table, median, rounds
 
 TLSLOAD = muster.BIN / "tests" / "bench" / "tlsload"
-PORT = 8443
-CIPHERS = ":".join(
-    f"ECDHE-{auth}-{cipher}"
-    for cipher in ("AES128-GCM-SHA256", "AES256-GCM-SHA384",
-                   "CHACHA20-POLY1305")
-    for auth in ("ECDSA", "RSA"))
-CURVES = "X25519:P-256:P-384"
-NEW_KEY = {"ecdsa": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
-           "rsa": ["rsa:2048"]}
 
 NGINX = contenders.NGINX.replace(
     "listen {address}:8000 backlog=4096;",
-    f"listen {{address}}:{PORT} ssl backlog=4096; ssl_certificate {{cert}};"
-    " ssl_certificate_key {key}; ssl_protocols TLSv1.2 TLSv1.3;"
-    f" ssl_ciphers {CIPHERS}; ssl_ecdh_curve {CURVES};"
-    " ssl_prefer_server_ciphers off; ssl_session_tickets on;")
+    f"listen {{address}}:{TLS_PORT} ssl backlog=4096; {NGINX_TLS}")
 
 HAPROXY = contenders.HAPROXY.replace(
     "bind {address}:8000 backlog 4096",
-    f"bind {{address}}:{PORT} backlog 4096 ssl crt {{both}} "
-    f"ssl-min-ver TLSv1.2 ciphers {CIPHERS} curves {CURVES} alpn http/1.1")
-
-
-class SecureMuster(Muster):
-    def __init__(self, tmp, address, origin, cert, key):
-        super().__init__(tmp, address, origin, 1, {PROXY_CPU}, (
-            ("proxy.https.default_cert", HOST),
-            ("proxy.https.listen", f"{address}:{PORT}")))
-        self.ctl("site", "cert", HOST, "--cert", cert, "--key", key)
-        self.port = PORT
-        muster.wait_for(self._shakes, 20, "a certificate")
-
-    def _shakes(self):
-        return subprocess.run(
-            [TLSLOAD, "-n", "1", HOST, f"{self.address}:{PORT}"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            check=False).returncode == 0
+    f"bind {{address}}:{TLS_PORT} backlog 4096 {HAPROXY_TLS}")
 
 
 class Servers:
@@ -64,14 +46,7 @@ class Servers:
 
     def __init__(self, tmp, kind):
         self.net, self.all, self.tmp = muster.Net(), [], tmp
-        self.cert, self.key = tmp / "cert", tmp / "key"
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", *NEW_KEY[kind], "-nodes",
-             "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}",
-             "-days", "2", "-keyout", self.key, "-out", self.cert],
-            check=True, stderr=subprocess.DEVNULL)
-        (tmp / "both").write_text(self.cert.read_text()
-                                  + self.key.read_text())
+        make_certificate(tmp, kind)
         try:
             self._start()
         except BaseException:
@@ -87,18 +62,17 @@ class Servers:
         self._serve("origin", "nginx -c", contenders.ORIGIN, 8080, LOAD_CPU,
                     address=origin)
         self.all.append(SecureMuster(self.tmp, self.net.address(), origin,
-                                     self.cert, self.key))
+                                     1, {PROXY_CPU}))
         for name, argv, conf in (("nginx", "nginx -c", NGINX),
                                  ("haproxy", "haproxy -f", HAPROXY)):
-            self._serve(name, argv, conf, PORT, PROXY_CPU, origin=origin,
+            self._serve(name, argv, conf, TLS_PORT, PROXY_CPU, origin=origin,
                         address=self.net.address())
 
     def _serve(self, name, argv, conf, port, cpu, address, **values):
         place = self.tmp / name
         place.mkdir(exist_ok=True)
         (place / "conf").write_text(conf.format(
-            dir=place, address=address, workers=1, cert=self.cert,
-            key=self.key, both=self.tmp / "both", splice="",
+            dir=place, address=address, workers=1, tls=self.tmp, splice="",
             splice_global="", **values))
         self.all.append(Server(name, [*argv.split(), place / "conf"], address,
                                port, {cpu}))

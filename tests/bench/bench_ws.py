@@ -3,6 +3,7 @@
 latency of handshake and message, and what an idle tunnel takes in memory.
 
 usage: bench_ws.py [--rounds 3] [--connections 2000,5000,10000] [--at-once 100]
+                   [--only plain|tls]
 
 A process of a proxy holds two descriptors for each tunnel.  Where the hard
 limit is too low for one, all proxies get as many processes as it takes, on
@@ -21,7 +22,18 @@ from pathlib import Path
 
 from measure import Table, median, progress, seconds
 import muster
-from contenders import HOST, LOAD_CPU, PROXY_CPU, Muster, Server
+from contenders import (
+    HAPROXY_TLS,
+    HOST,
+    LOAD_CPU,
+    NGINX_TLS,
+    PROXY_CPU,
+    TLS_PORT,
+    Muster,
+    SecureMuster,
+    Server,
+    make_certificate,
+)
 
 WSLOAD = muster.BIN / "tests" / "bench" / "wsload"
 WSECHO = muster.BIN / "tests" / "bench" / "wsecho"
@@ -36,7 +48,7 @@ http {{
   access_log off;
   client_body_temp_path {dir}/b; proxy_temp_path {dir}/p;
   fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
-  server {{ listen {address}:8000 backlog=4096 reuseport; location / {{
+  server {{ listen {address}:{port} {ssl}; location / {{
     proxy_pass http://{origin}:8080; proxy_http_version 1.1;
     proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr;
     proxy_set_header Upgrade $http_upgrade;
@@ -56,7 +68,7 @@ defaults
   timeout server 60s
   timeout tunnel 1h
 frontend f
-  bind {address}:8000 backlog 4096
+  bind {address}:{port} backlog 4096 {ssl}
   default_backend b
 backend b
   option forwardfor
@@ -86,9 +98,12 @@ class Twins:
 class Field:
     """The echo server and all that stand before it."""
 
-    def __init__(self, tmp, workers):
+    def __init__(self, tmp, workers, tls):
         self.net = muster.Net()
         self.servers = []
+        self.tls, self.port = tls, TLS_PORT if tls else 8000
+        if tls:
+            make_certificate(tmp, "ecdsa")
         self.fds = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         self.tmp, self.workers = tmp, workers
         try:
@@ -103,7 +118,7 @@ class Field:
             "direct", [WSECHO, f"{origin}:8080"], origin, 8080, {LOAD_CPU}))
         self.nginx = self._keep(self._nginx(origin))
         self.haproxy = self._keep(self._haproxy(origin))
-        self.muster = self._keep(Muster(
+        self.muster = self._keep((SecureMuster if self.tls else Muster)(
             self.tmp, self.net.address(), origin, self.workers, {PROXY_CPU}))
 
     def _keep(self, server):
@@ -116,20 +131,27 @@ class Field:
         conf = place / "conf"
         conf.write_text(text.format(dir=place, fds=self.fds,
                                     workers=self.workers,
-                                    tunnels=self.fds // 2 - 50, **values))
+                                    tunnels=self.fds // 2 - 50,
+                                    port=self.port, **values))
         return conf
 
     def _nginx(self, origin):
         address = self.net.address()
-        conf = self._conf("nginx", NGINX, address=address, origin=origin)
-        return Server("nginx", ["nginx", "-c", conf], address, 8000,
+        options = "backlog=4096 reuseport"
+        if self.tls:
+            options += " ssl; " + NGINX_TLS.format(tls=self.tmp)[:-1]
+        conf = self._conf("nginx", NGINX, address=address, origin=origin,
+                          ssl=options)
+        return Server("nginx", ["nginx", "-c", conf], address, self.port,
                       {PROXY_CPU})
 
     def _haproxy(self, origin):
         address = self.net.address()
-        conf = self._conf("haproxy", HAPROXY, address=address, origin=origin)
+        options = HAPROXY_TLS.format(tls=self.tmp) if self.tls else ""
+        conf = self._conf("haproxy", HAPROXY, address=address, origin=origin,
+                          ssl=options)
         return Twins([Server("haproxy", ["haproxy", "-f", conf], address,
-                             8000, {PROXY_CPU})
+                             self.port, {PROXY_CPU})
                       for _ in range(self.workers)])
 
     def close(self):
@@ -144,7 +166,9 @@ def load(field, server, n, at_once, *options):
     return subprocess.Popen(
         ["taskset", "-c", str(LOAD_CPU), WSLOAD, "-n", str(n), "-c",
          str(at_once), "--host", HOST, "--source", source, "--sources", "8",
-         "--json", *options, f"{server.address}:{server.port}"],
+         "--json", *options,
+         *(["--tls"] if server.port == TLS_PORT else []),
+         f"{server.address}:{server.port}"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -196,11 +220,11 @@ def row(n, name, results, memory, hold):
             us(hold["message_us"]["p50"]), f"{memory:.0f} B")
 
 
-def measure(n, n_rounds, at_once, tmp):
+def measure(n, n_rounds, at_once, tmp, tls):
     """{name: (results of each round, bytes a tunnel, result when held)}"""
     fds = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     workers = -(-2 * n // (fds - SPARE_FDS))
-    field = Field(tmp, workers)
+    field = Field(tmp, workers, tls)
     try:
         servers = {s.name: s for s in field.servers}
         rounds = {name: [] for name in servers}
@@ -224,7 +248,7 @@ def show(rows):
         print("  ".join(c.ljust(w) for c, w in zip(r, widths)).rstrip())
 
 
-def judge(table, n, got):
+def judge(table, n, got, tls):
     """Not above either of the peers; memory at most the smaller."""
     peers = ("nginx", "haproxy")
     for what in ("handshake_us", "message_us"):
@@ -239,8 +263,33 @@ def judge(table, n, got):
     best = min(peers, key=lambda p: got[p][1])
     table.ratio(f"{n}: memory of an idle tunnel", [got["muster"][1]], best,
                 got[best][1], 1.0, lambda b: f"{b:.0f} B")
-    table.limit(f"{n}: the same", [got["muster"][1]], BUDGET_BYTES,
-                lambda b: f"{b:.0f} B")
+    if not tls:
+        table.limit(f"{n}: the same", [got["muster"][1]], BUDGET_BYTES,
+                    lambda b: f"{b:.0f} B")
+
+
+def compare(args, tls):
+    how = "over TLS" if tls else "plain"
+    rows, notes = [HEAD], []
+    table = Table(f"WebSockets, {how}, against the budgets")
+    for n in map(int, args.connections.split(",")):
+        tmp = Path(tempfile.mkdtemp(prefix="muster-bench."))
+        tmp.chmod(0o755)
+        try:
+            workers, got = measure(n, args.rounds, args.at_once, tmp, tls)
+        finally:
+            shutil.rmtree(tmp, ignore_errors=True)
+        rows += [row(n, name, *got[name]) for name in got]
+        judge(table, n, got, tls)
+        if workers > 1:
+            notes.append(f"{n} tunnels do not fit the descriptors of one "
+                         f"process here: every proxy had {workers}.")
+    print(f"\nWebSockets, {how} (direct is plain), {args.at_once} at once: "
+          "connect, upgrade, a text of 64 bytes and its echo, close; then all "
+          "held open")
+    show(rows)
+    print(*notes, sep="\n")
+    return table.show()
 
 
 def main():
@@ -248,25 +297,11 @@ def main():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--connections", default="2000,5000,10000")
     p.add_argument("--at-once", type=int, default=100)
+    p.add_argument("--only", choices=("plain", "tls"))
     args = p.parse_args()
-    rows, notes, table = [HEAD], [], Table("WebSockets, against the budgets")
-    for n in map(int, args.connections.split(",")):
-        tmp = Path(tempfile.mkdtemp(prefix="muster-bench."))
-        tmp.chmod(0o755)
-        try:
-            workers, got = measure(n, args.rounds, args.at_once, tmp)
-        finally:
-            shutil.rmtree(tmp, ignore_errors=True)
-        rows += [row(n, name, *got[name]) for name in got]
-        judge(table, n, got)
-        if workers > 1:
-            notes.append(f"{n} tunnels do not fit the descriptors of one "
-                         f"process here: every proxy had {workers}.")
-    print(f"\nWebSockets, {args.at_once} at once: connect, upgrade, a text "
-          "of 64 bytes and its echo, close; then all held open")
-    show(rows)
-    print(*notes, sep="\n")
-    return 0 if table.show() else 1
+    kept = [compare(args, tls) for tls in (False, True)
+            if args.only != ("plain" if tls else "tls")]
+    return 0 if all(kept) else 1
 
 
 if __name__ == "__main__":

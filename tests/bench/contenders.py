@@ -8,6 +8,7 @@ Contenders are pinned to one processor, the origin and the load to another.
 import os
 import re
 import socket
+import ssl
 import subprocess
 import time
 from pathlib import Path
@@ -71,6 +72,35 @@ backend b
   option forwardfor
   server o {origin}:8080
 """
+
+# With a certificate of make_certificate() in the directory {tls}.
+TLS_PORT = 8443
+CIPHERS = ":".join(
+    f"ECDHE-{auth}-{cipher}"
+    for cipher in ("AES128-GCM-SHA256", "AES256-GCM-SHA384",
+                   "CHACHA20-POLY1305")
+    for auth in ("ECDSA", "RSA"))
+CURVES = "X25519:P-256:P-384"
+NEW_KEY = {"ecdsa": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
+           "rsa": ["rsa:2048"]}
+NGINX_TLS = (
+    "ssl_certificate {tls}/cert; ssl_certificate_key {tls}/key;"
+    f" ssl_protocols TLSv1.2 TLSv1.3; ssl_ciphers {CIPHERS};"
+    f" ssl_ecdh_curve {CURVES}; ssl_prefer_server_ciphers off;"
+    " ssl_session_tickets on;")
+HAPROXY_TLS = (f"ssl crt {{tls}}/both ssl-min-ver TLSv1.2 ciphers {CIPHERS} "
+               f"curves {CURVES} alpn http/1.1")
+
+
+def make_certificate(dir, kind):
+    """cert, key, and both in one file, for HOST."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", *NEW_KEY[kind], "-nodes",
+         "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}",
+         "-days", "90", "-keyout", dir / "key", "-out", dir / "cert"],
+        check=True, stderr=subprocess.DEVNULL)
+    (dir / "both").write_text((dir / "cert").read_text()
+                              + (dir / "key").read_text())
 
 
 def children(pid):
@@ -171,6 +201,29 @@ class Muster(Server):
                 if b"\0worker\0" in
                 Path(f"/proc/{pid}/cmdline").read_bytes()
                 for p in family(pid)]
+
+
+class SecureMuster(Muster):
+    """Clients speak TLS to it; the certificate is in tmp."""
+
+    def __init__(self, tmp, address, origin, workers, cpus):
+        super().__init__(tmp, address, origin, workers, cpus, (
+            ("proxy.https.default_cert", HOST),
+            ("proxy.https.listen", f"{address}:{TLS_PORT}")))
+        self.ctl("site", "cert", HOST, "--cert", tmp / "cert", "--key",
+                 tmp / "key", stderr=subprocess.DEVNULL)
+        self.port = TLS_PORT
+        muster.wait_for(self._shakes, 20, "a certificate")
+
+    def _shakes(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            context.wrap_socket(socket.create_connection(
+                (self.address, TLS_PORT))).close()
+            return True
+        except OSError:
+            return False
 
 
 class Field:
