@@ -3,9 +3,6 @@
 
 #include <sys/mman.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +11,6 @@
 #include "common/base/io.h"
 
 static int to_file(struct spool *, struct err *);
-static int open_unlinked(const char *dir);
 
 void
 spool_init(struct spool *s)
@@ -100,12 +96,8 @@ to_file(struct spool *s, struct err *e)
 
 	if (dir == NULL || *dir == '\0')
 		dir = "/tmp";
-	s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
-	if (s->fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR))
-		s->fd = open_unlinked(dir);
-	if (s->fd == -1)
-		return err_errno(e, ERR_LOCAL,
-		    "cannot make a temporary file in %s", dir);
+	if ((s->fd = io_unnamed(dir, e)) == -1)
+		return -1;
 	if (io_write_n(s->fd, s->memory, (size_t)s->size) == -1)
 		return err_errno(e, ERR_LOCAL,
 		    "cannot write a temporary file (see $TMPDIR)");
@@ -113,20 +105,4 @@ to_file(struct spool *s, struct err *e)
 	s->memory = NULL;
 	s->room = 0;
 	return 0;
-}
-
-/* Where the file system knows no files without a name. */
-static int
-open_unlinked(const char *dir)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/clusterctl-XXXXXX", dir) >=
-	    sizeof(path))
-		return -1;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd != -1)
-		unlink(path);
-	return fd;
 }

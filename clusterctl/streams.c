@@ -2,7 +2,6 @@
 #include "clusterctl/streams.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,26 +181,12 @@ spill_stream(struct streams *s, struct stream *st, struct err *e)
 	return 0;
 }
 
-/* Without a name from its first instant, where the file system can. */
 static int
 open_file(struct err *e)
 {
 	const char *dir = getenv("TMPDIR");
-	char path[4096];
-	int fd;
 
-	if (dir == NULL || *dir == '\0')
-		dir = "/tmp";
-	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd != -1)
-		return fd;
-	if (io_path(path, sizeof(path), dir, "clusterctl.XXXXXX", e) == -1)
-		return -1;
-	if ((fd = mkostemp(path, O_CLOEXEC)) == -1)
-		return err_errno(e, ERR_LOCAL,
-		    "cannot make a temporary file in %s", dir);
-	unlink(path);
-	return fd;
+	return io_unnamed(dir == NULL || *dir == '\0' ? "/tmp" : dir, e);
 }
 
 static int
