@@ -373,17 +373,18 @@ static void
 hkdf(const uint8_t *ck, const uint8_t *input, size_t input_size,
     uint8_t (*out)[NOISE_KEY_SIZE], size_t n)
 {
-	crypto_auth_hmacsha256_state st;
+	crypto_auth_hmacsha256_state st, keyed;
 	uint8_t temp[NOISE_KEY_SIZE];
 
 	crypto_auth_hmacsha256_init(&st, ck, NOISE_KEY_SIZE);
 	if (input_size > 0)
 		crypto_auth_hmacsha256_update(&st, input, input_size);
 	crypto_auth_hmacsha256_final(&st, temp);
+	crypto_auth_hmacsha256_init(&keyed, temp, sizeof(temp));
 	for (size_t i = 0; i < n; i++) {
 		uint8_t counter = (uint8_t)(i + 1);
 
-		crypto_auth_hmacsha256_init(&st, temp, sizeof(temp));
+		st = keyed;
 		if (i > 0)
 			crypto_auth_hmacsha256_update(&st, out[i - 1],
 			    NOISE_KEY_SIZE);
@@ -392,6 +393,7 @@ hkdf(const uint8_t *ck, const uint8_t *input, size_t input_size,
 	}
 	sodium_memzero(temp, sizeof(temp));
 	sodium_memzero(&st, sizeof(st));
+	sodium_memzero(&keyed, sizeof(keyed));
 }
 
 static int
