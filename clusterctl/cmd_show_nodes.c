@@ -130,7 +130,7 @@ const struct command cmd_show_nodes = {
 	    "requests\n"
 	    "and connections a second.\n",
 	.section = SECTION_NODES,
-	.needs = NEEDS_CLUSTER | NEEDS_OPERATOR,
+	.needs = NEEDS_CLUSTER,
 	.sets = show_sets,
 	.n_sets = nitems(show_sets),
 	.opts_size = sizeof(struct show_opts),
@@ -169,6 +169,8 @@ show_agents(struct context *cx, const struct show_opts *o, struct err *e)
 	struct show s = { .n = directory_n_nodes(d) };
 	int rv;
 
+	if (context_need(cx, NEEDS_OPERATOR, e) == -1)
+		return -1;
 	s.v = xcalloc(s.n, sizeof(*s.v));
 	for (size_t i = 0; i < s.n; i++) {
 		s.v[i].node = directory_at(d, i);

@@ -39,7 +39,7 @@ static void ask_here(const struct context *, const char *name, json_t *question,
     struct asking *);
 static int ask_others(struct context *, const char *own, json_t *question,
     struct asking *, struct err *);
-static size_t other_masters(const struct context *, const char *own,
+static size_t other_entries(const struct context *, const char *own,
     const struct dir_node **nodes);
 static int start(struct task *, void *, struct err *);
 static int record(struct task *, enum record_type, const uint8_t *, size_t,
@@ -85,8 +85,8 @@ proxies_status(const struct proxies *p, struct err *e)
 	if (p->n > 0)
 		return 0;
 	return err_set(e, ERR_UNREACHABLE,
-	    "no proxy runs here or on another master (start it with: proxyd "
-	    "run)");
+	    "no proxy runs here, on another master, or on a node with the "
+	    "role proxy (start it with: proxyd run)");
 }
 
 /* The name of this machine's node; NULL: it is none. */
@@ -136,7 +136,7 @@ ask_others(struct context *cx, const char *own, json_t *question,
 	    xcalloc(directory_n_nodes(context_directory(cx)), sizeof(*nodes));
 	struct fanout_plan plan = {
 		.nodes = nodes,
-		.n = other_masters(cx, own, nodes),
+		.n = other_entries(cx, own, nodes),
 		.window = 128,
 		.connect_ms = CONNECT_MS,
 		.limit_ms = SILENCE_S * 1000,
@@ -167,8 +167,9 @@ ask_others(struct context *cx, const char *own, json_t *question,
 	return rv;
 }
 
+/* The other machines that a proxy may run on. */
 static size_t
-other_masters(const struct context *cx, const char *own,
+other_entries(const struct context *cx, const char *own,
     const struct dir_node **nodes)
 {
 	const struct dir_node *d;
@@ -176,7 +177,9 @@ other_masters(const struct context *cx, const char *own,
 
 	for (size_t i = 0; (d = directory_at(context_directory(cx), i)) != NULL;
 	     i++)
-		if (d->has_agent && directory_node_has_role(d, ROLE_MASTER) &&
+		if (d->has_agent &&
+		    (directory_node_has_role(d, ROLE_MASTER) ||
+			directory_node_has_role(d, ROLE_PROXY)) &&
 		    (own == NULL || strcmp(d->name, own) != 0))
 			nodes[n++] = d;
 	return n;

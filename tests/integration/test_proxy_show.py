@@ -266,14 +266,16 @@ def test_where_no_proxy_runs(make_proxy):
 
 # ---- and from afar ---------------------------------------------------------
 
-@pytest.fixture
-def two_proxies(tmp_path):
+@pytest.fixture(params=["master", "proxy"])
+def two_proxies(tmp_path, request):
     """A cluster with a proxy on the master and one on another entry machine,
     and an operator's laptop."""
     tmp_path.chmod(0o700)
     c = muster.Cluster(tmp_path)
     c.init()
-    edge = c.add_worker("edge", role="master")
+    if request.param == "proxy":
+        c.ctl("role", "add", "proxy")
+    edge = c.add_worker("edge", role=request.param)
     origin = Nginx(c, "n1", c.net.address())
     c.ctl("role", "set", "worker_http", "--port", "9000")
     c.ctl("node", "add", "n1", origin.address, "--role", "worker_http")
@@ -318,6 +320,13 @@ def test_several_proxies_in_one_table(two_proxies):
     r = c.ctl("site", "limit", "a", "--connections", "6", state=laptop,
               status=None)
     assert r.status != 0 and "on a master" in r.stderr
+    # Who is no operator sees the proxy of this machine.
+    r = c.ctl("--json", "show_nodes", "--traffic", state=c["edge"].state,
+              status=4)
+    assert [(o["node"], o["proxy"]) for o in r.json_lines] == [("n1", "edge")]
+    assert "no operator's identity here" in r.stderr
+    r = c.ctl("show_nodes", state=c["edge"].state, status=None)
+    assert r.status != 0 and not r.stdout
     # One of them goes: the other is still shown, without a word.
     proxies["edge"].stop()
     rows = c.ctl("--json", "show_workers", state=laptop).json_lines
