@@ -215,9 +215,9 @@ def test_every_setting_is_explained(new_proxy):
     for row in rows:
         assert row["help"] and row["rule"] and row["default"], row
     page = (muster.ROOT / "docs" / "man" / "proxyd.8").read_text()
-    told = set(re.findall(r"^\.It (proxy\.\S+) Ta", page, re.M))
-    known = {r["option"] for r in rows if r["option"].startswith("proxy.")}
-    assert told == known
+    told = re.findall(r"^\.It Li (proxy\.\S+) Pq (.*)", page, re.M)
+    assert sorted(told) == sorted((r["option"], r["default"]) for r in rows
+                                  if r["option"].startswith("proxy."))
     user = next(r for r in rows if r["option"] == "proxy.user")
     assert user["restart"] is True
     assert "next start" in next(line for line in p.ctl("get", "--all").lines
