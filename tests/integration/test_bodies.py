@@ -45,6 +45,7 @@ def post_chunked(body, more=b"", method=b"POST"):
             b"\r\n" % (method, more)) + chunks(body)
 
 
+CLOSE = b"Connection: close\r\n"
 LAST = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
@@ -206,6 +207,26 @@ def test_off_means_that_it_goes_through(make):
                         what="the head at the node")
         s.sendall(b"x")
         assert s.recv(100).startswith(b"HTTP/1.1 200 ")
+    for kind in (post, post_chunked):
+        body = pattern(20000 * K)
+        got, _ = talk(proxy, kind(body, CLOSE))
+        raw = proxy.raw[0].requests[-1][1]
+        assert (raw if kind is post else unchunked(raw)) == body
+    assert worker(proxy)["spool_bytes"] == 0
+
+
+def test_bytes_are_counted_once(make):
+    """Of nodes and of sites: payload, as it went and came."""
+    proxy = make()
+    before = proxy.nodes()["n1"]
+    for kind in (post, post_chunked):
+        talk(proxy, kind(pattern(300 * K), CLOSE))
+    after = proxy.nodes()["n1"]
+    assert after["bytes_out"] - before["bytes_out"] == 2 * 300 * K
+    assert after["bytes_in"] - before["bytes_in"] == 2 * len(b"ok")
+    site = next(s for s in proxy.ask(ask="sites")["sites"]
+                if s.get("site") == "a")
+    assert site["bytes_in"] == 600 * K and site["bytes_out"] == 4
 
 
 @pytest.mark.parametrize("kind", [post, post_chunked])
@@ -215,7 +236,7 @@ def test_a_held_body_is_sent_again(make, kind):
     body = pattern(500 * K)
     proxy.raw[0].stop()
     for _ in range(4):
-        got, _ = talk(proxy, kind(body, b"Connection: close\r\n"))
+        got, _ = talk(proxy, kind(body, CLOSE))
         assert px.statuses(got) == [200]
     assert [raw for _, raw in proxy.raw[1].requests] == [body] * 4
     proxy.raw[0].start()
@@ -228,10 +249,10 @@ def test_a_held_body_is_sent_again(make, kind):
         sock.sendall(px.OK)
     for origin in proxy.raw:
         origin.script = fails_once
-    got, _ = talk(proxy, kind(body, b"Connection: close\r\n", b"PUT"))
+    got, _ = talk(proxy, kind(body, CLOSE, b"PUT"))
     assert px.statuses(got) == [200] and asked == [body, body]
     asked.clear()
-    got, _ = talk(proxy, kind(body, b"Connection: close\r\n", b"POST"))
+    got, _ = talk(proxy, kind(body, CLOSE, b"POST"))
     assert px.statuses(got) == [502] and asked == [body]
 
 
@@ -285,7 +306,7 @@ def test_a_disk_that_fails_costs_no_upload(make, tmp_path, sign, kind):
         "LD_PRELOAD": str(muster.preload(tmp_path, "full_disk")),
         "FULL_DISK": str(sign)})
     body = pattern(4000 * K)
-    sent = kind(body, b"Connection: close\r\n")
+    sent = kind(body, CLOSE)
     for full_at in (0, 1000 * K):
         with proxy.connect() as s:
             if full_at == 0:

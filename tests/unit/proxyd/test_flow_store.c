@@ -62,7 +62,7 @@ a_slow_reader_slows_nobody(void **state)
 		FRAMING_CLOSE };
 	enum { SIZE = 700000 };
 	char *payload = malloc(SIZE), *in = malloc(2 * SIZE),
-	     *got = malloc(3 * SIZE), scratch[1000];
+	     *got = malloc(4 * SIZE), scratch[1000];
 	struct echo *e = malloc(sizeof(*e));
 
 	(void)state;
@@ -122,7 +122,7 @@ static void
 a_store_is_bounded(void **state)
 {
 	enum { SIZE = 3 << 20 };
-	char *bytes = malloc(SIZE), *got = malloc(SIZE);
+	char *bytes = malloc(SIZE), *got = malloc(SIZE + 100000);
 
 	(void)state;
 	for (size_t i = 0; i < SIZE; i++)
@@ -164,7 +164,7 @@ a_store_is_bounded(void **state)
 static void
 a_quick_reader_needs_no_store(void **state)
 {
-	char *bytes = calloc(1, 2000000), *got = malloc(2000000);
+	char *bytes = calloc(1, 2000000), *got = malloc(2100000);
 	struct ends s;
 	struct flow f;
 	size_t n;
@@ -224,7 +224,7 @@ what_is_held_can_be_sent_again(void **state)
 	static const size_t sizes[] = { 1, 2000, 2049, 16384, 65535, 65536,
 		65537, 131072, 200000, 900000 };
 	char *body = malloc(900000), *in = malloc(1800000),
-	     *got = malloc(900000);
+	     *got = malloc(1000000);
 
 	(void)state;
 	fill(body, 900000);
