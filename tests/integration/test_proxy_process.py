@@ -351,8 +351,10 @@ def test_upgrade_keeps_what_is_under_way(new_proxy):
         assert p.pid != before
         # Both count on one scoreboard.
         assert p.nodes()["n1"]["active"] == 1
-        assert "draining" in [w["state"] for w in
-                              p.ask(ask="workers")["workers"]]
+        # The old master hears of it a moment after we do.
+        wait_for(lambda: "draining" in [
+            w["state"] for w in p.ask(ask="workers")["workers"]],
+                 what="the old worker to drain")
         go.append(True)
         data = s.makefile("rb").read()
         assert data.startswith(b"HTTP/1.1 200") and data.endswith(b"ok")
