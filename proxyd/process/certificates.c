@@ -20,6 +20,7 @@
 #include "proxyd/tls/cert_plan.h"
 
 #define PATIENCE_MS 5000 /* for files that are on their way */
+#define TICK_MS	    50	 /* two changes within it may have one time */
 #define SAID_MAX    10	 /* lines about what is left out */
 #define REMIND_S    (14 * 86400)
 #define DAY_S	    86400
@@ -67,6 +68,7 @@ static int take_digest(struct look *, struct source *, const char *fallback,
     uint8_t digest[crypto_generichash_BYTES], struct err *);
 static int build(struct look *, struct source *, const char *fallback, int *fd,
     struct err *);
+static void note_custody(struct certificates *, const struct custody *);
 static int adopt(struct certificates *, int fd, struct err *);
 static void check_fallback(const struct certificates *, const char *site);
 static void settle(struct certificates *, const struct look *);
@@ -238,7 +240,7 @@ build(struct look *l, struct source *s, const char *fallback, int *fd,
 	/* Without custody everything is missing, and this says why. */
 	l->has_custody = custody_open(&l->custody, &c->state, &refused) == 0;
 	if (l->has_custody)
-		c->changed = custody_changed(&l->custody);
+		note_custody(c, &l->custody);
 	else
 		log_warn("%s", refused.text);
 	if ((l->plan = cert_plan_new(e)) != NULL &&
@@ -256,6 +258,19 @@ build(struct look *l, struct source *s, const char *fallback, int *fd,
 	} else
 		io_close(&image);
 	return rv;
+}
+
+/* What has changed just now may do so again without another time: then it is
+ * looked at once more. */
+static void
+note_custody(struct certificates *c, const struct custody *custody)
+{
+	int64_t at_ms;
+
+	c->changed = custody_changed(custody);
+	at_ms = c->changed.tv_sec * 1000 + c->changed.tv_nsec / 1000000;
+	if (clock_wall_ms() - at_ms < TICK_MS)
+		c->changed = (struct timespec){ 0, 0 };
 }
 
 static int
