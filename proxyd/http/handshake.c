@@ -11,7 +11,7 @@
 #include "proxyd/tls/conn.h"
 
 #define TURN_US	  1000 /* of handshakes, before others have their turn */
-#define UNDER_WAY 2048 /* at most; about 50 KiB each */
+#define UNDER_WAY 2048 /* at most; up to 64 KiB each */
 /* Failures are logged one by one up to here, then counted only. */
 #define LOG_LINES 20
 #define LOG_MS	  10000 /* so many lines in so much time */
