@@ -280,10 +280,11 @@ count_slow(struct engine *e, struct limited *l, const struct leave *given)
 {
 	enum limit which =
 	    given->by_client ? LIMIT_CLIENT_BANDWIDTH : LIMIT_BANDWIDTH;
+	bool *counted = given->by_client ? &l->slowed_client : &l->slowed;
 
-	if (!l->slowed)
+	if (!*counted)
 		sb_add(&sb_limits(e->sb, l->site)->hits[which], 1);
-	l->slowed = true;
+	*counted = true;
 }
 
 void

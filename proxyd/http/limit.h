@@ -26,7 +26,7 @@ struct limited {
 	uint32_t site, client; /* rows; while held */
 	uint32_t kept;	       /* bytes it may send without asking again */
 	bool holds_site, holds_client;
-	bool slowed; /* and counted as such */
+	bool slowed, slowed_client; /* and counted as such */
 };
 
 /* How many bytes may go out, for as long as one callback runs. */

@@ -464,6 +464,17 @@ def test_each_client_has_its_own_bandwidth(site):
         assert marks[-1][1] > BURST
 
 
+def test_a_response_that_both_limits_slow(site):
+    """First the site's, until the client's burst is used up."""
+    site.proxy.origin.script = endless
+    site.limit("--bandwidth", "4M/s,burst=64K",
+               "--client-bandwidth", "64K/s,burst=512K")
+    with site.proxy.connect() as s:
+        s.sendall(site.get())
+        pour(s, 0, least=640 << 10)
+    assert site.hits() == {"bandwidth": 1, "client_bandwidth": 1}
+
+
 def test_a_tunnel_keeps_to_the_bandwidth(site):
     site.proxy.origin.script = agrees(flood)
     site.limit("--bandwidth", SPEED)
