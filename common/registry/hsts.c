@@ -24,7 +24,7 @@ take_age(struct wish *w, const char *item, struct err *e)
 {
 	int64_t ms;
 
-	if (text_parse_duration("hsts", item, AGE_MAX, &ms, e) == -1)
+	if (text_parse_duration("age", item, AGE_MAX, &ms, e) == -1)
 		return -1;
 	w->age_s = ms / 1000;
 	return 0;
@@ -41,7 +41,7 @@ take_item(struct wish *w, const char *item, struct err *e)
 		w->preload = true;
 	else
 		return err_set(e, ERR_USAGE,
-		    "hsts: behind the time come 'includeSubDomains' and "
+		    "behind the time come 'includeSubDomains' and "
 		    "'preload', not '%.40s'",
 		    item);
 	return 0;
@@ -58,7 +58,7 @@ hsts_value(const char *text, char value[HSTS_VALUE_MAX], struct err *e)
 
 		if (len >= sizeof(item))
 			return err_set(e, ERR_USAGE,
-			    "hsts: '%.40s' is neither a time nor a word of it",
+			    "'%.40s' is neither a time nor a word of it",
 			    p);
 		memcpy(item, p, len);
 		item[len] = '\0';
@@ -68,10 +68,10 @@ hsts_value(const char *text, char value[HSTS_VALUE_MAX], struct err *e)
 	}
 	if (w.age_s == -1)
 		return err_set(e, ERR_USAGE,
-		    "hsts: say for how long, as 365d or 31536000");
+		    "say for how long, as 365d or 31536000");
 	if (w.preload && (!w.subdomains || w.age_s < PRELOAD_S))
 		return err_set(e, ERR_USAGE,
-		    "hsts: preload needs includeSubDomains and at least 365d");
+		    "preload needs includeSubDomains and at least 365d");
 	snprintf(value, HSTS_VALUE_MAX, "max-age=%" PRId64 "%s%s", w.age_s,
 	    w.subdomains ? "; includeSubDomains" : "",
 	    w.preload ? "; preload" : "");

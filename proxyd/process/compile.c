@@ -347,7 +347,7 @@ set_hsts(struct compile *c, struct snap_site *s, const char *text)
 	if (*text == '\0')
 		return 0;
 	if (hsts_value(text, value, c->e) == -1)
-		return -1;
+		return err_wrap(c->e, "hsts");
 	if (strcmp(value, c->hsts) != 0) {
 		snprintf(line, sizeof(line),
 		    "Strict-Transport-Security: %s\r\n", value);

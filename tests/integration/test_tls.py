@@ -357,12 +357,13 @@ def test_a_site_for_https_only(make_live):
 
 
 @pytest.mark.parametrize("value, rule", [
-    ("forever", "hsts"), ("1h,everything", "includeSubDomains"),
-    ("365d,preload", "preload needs"), ("30d,includeSubDomains,preload",
-                                        "preload needs")])
+    ("forever", "hsts: age 'forever' is not a time"),
+    ("1h,everything", "hsts: behind the time come 'includeSubDomains'"),
+    ("365d,preload", "hsts: preload needs"),
+    ("30d,includeSubDomains,preload", "hsts: preload needs")])
 def test_hsts_is_checked(proxy, value, rule):
     result = proxy.ctl("site", "set", "a", "--hsts", value, status=2)
-    assert rule in result.stderr
+    assert f"clusterctl: {rule}" in result.stderr
 
 
 # ---- data ----
