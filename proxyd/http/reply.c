@@ -23,7 +23,7 @@ static const struct {
 	{ 414, "URI Too Long", "The address is longer than allowed." },
 	{ 416, "Range Not Satisfiable", "" },
 	{ 417, "Expectation Failed", "The expectation cannot be met." },
-	{ 421, "Misdirected Request", "This server does not answer for it." },
+	{ 421, "Misdirected Request", "This server does not answer for this name." },
 	{ 429, "Too Many Requests",
 	    "There were too many requests. Please try again shortly." },
 	{ 431, "Request Header Fields Too Large",
