@@ -126,11 +126,13 @@ print(const struct json_table *t)
 static void
 put_cell(struct table *t, enum cell_kind kind, json_t *v)
 {
-	if (json_is_string(v)) {
+	const char *text = json_string_value(v);
+
+	if (text != NULL) {
 		if (kind == CELL_STATE)
-			put_state(t, json_string_value(v));
+			put_state(t, text);
 		else
-			table_put(t, json_string_value(v));
+			table_put(t, *text != '\0' ? text : NULL);
 	} else if (json_is_boolean(v)) {
 		table_put_bool(t, json_is_true(v));
 	} else if (!json_is_number(v)) {
