@@ -72,11 +72,12 @@ const struct command cmd_show_sites = {
 	.name = "show_sites",
 	.usage = "[options]",
 	.summary = "which sites have most traffic",
-	.about = "Requests by status, bytes from and to clients, and the time "
-		 "that nodes spent,\nsince the counters began; they survive "
-		 "restarts.  The last line, (others), is\nthe sum of all that "
-		 "--top leaves out.  CERT DAYS: until the certificate that "
-		 "clients of the site get ends.\n",
+	.about = "Requests by status, those LIMITED (refused with 429), bytes "
+		 "IN and OUT of their\nbodies, the time that nodes spent on "
+		 "them: since the counters began, which\nsurvive restarts.  "
+		 "CERT DAYS is what is left of the certificate that clients\n"
+		 "of the site get.  The last line, (others), is the sum of "
+		 "all that --top leaves\nout.\n",
 	.examples = "  clusterctl show_sites --top 5 --watch 1s\n"
 		    "  clusterctl show_sites --owners --json\n",
 	.section = SECTION_SITES,
