@@ -221,6 +221,21 @@ def test_it_is_shown(proxy):
     finish(s, pattern(LONG))
 
 
+def test_a_client_that_is_held_back_holds_no_node_either(make):
+    """By a limit of the site's; it is lifted while he waits."""
+    proxy = make()
+    proxy.ctl("site", "limit", "a", "--bandwidth", "50K/s,burst=50K")
+    proxy.await_revision()
+    with proxy.connect() as s:
+        s.sendall(GET % (b"/chunked/%d" % LONG, CLOSE))
+        muster.wait_for(lambda: worker(proxy)["delivering"] == 1,
+                        what="all of the response")
+        assert proxy.nodes()["n1"]["active"] == 0
+        proxy.ctl("site", "limit", "a", "--bandwidth", "off")
+        got, how = px.read_all(s)
+    assert how == "fin" and payload(got) == pattern(LONG)
+
+
 class Prefork(RawOrigin):
     """Serves one connection at a time, an idle one too, as a process of
     Apache's does."""
