@@ -47,15 +47,16 @@ const struct command cmd_show_workers = {
 	.name = "show_workers",
 	.usage = "[options]",
 	.summary = "the worker processes of the proxies",
-	.about = "A worker that has been SILENT for more than two seconds "
-		 "hangs.  Just now:\nconnections of CLIENTS, those with an "
-		 "ACTIVE request, TUNNELS (WebSockets),\nconnections to NODES, "
-		 "requests QUEUED for a place at one, COLLECTING their body,\n"
-		 "DELIVERING their answer to a slow client, and bodies in the "
-		 "SPOOL.  So far:\nconnections ACCEPTED, REQUESTS, TLS "
-		 "HANDSHAKES, those of them RESUMED, and those\nthat FAILED; "
-		 "LOST LINES of the access log.  REVISION is the registry's, as "
-		 "the\nworker knows it.\n",
+	.about =
+	    "A worker that has been SILENT for more than two seconds "
+	    "hangs.  Just now:\nconnections of CLIENTS, those with an "
+	    "ACTIVE request, TUNNELS (WebSockets),\nconnections to NODES, "
+	    "requests QUEUED for a place at one, COLLECTING their body,\n"
+	    "DELIVERING their answer to a slow client, and bodies in the "
+	    "SPOOL.  So far:\nconnections ACCEPTED, REQUESTS, TLS "
+	    "HANDSHAKES, those of them RESUMED, and those\nthat FAILED; "
+	    "LOST LINES of the access log.  REVISION is the registry's, as "
+	    "the\nworker knows it.\n",
 	.section = SECTION_SITES,
 	.needs = NEEDS_CLUSTER,
 	.sets = workers_sets,

@@ -58,8 +58,7 @@ hsts_value(const char *text, char value[HSTS_VALUE_MAX], struct err *e)
 
 		if (len >= sizeof(item))
 			return err_set(e, ERR_USAGE,
-			    "'%.40s' is neither a time nor a word of it",
-			    p);
+			    "'%.40s' is neither a time nor a word of it", p);
 		memcpy(item, p, len);
 		item[len] = '\0';
 		if (len > 0 && take_item(&w, item, e) == -1)
