@@ -11,7 +11,7 @@ import pytest
 import muster
 import proxy as px
 from live_proxy import LiveProxy, RawOrigin
-from test_http_cases import BAD_BODY, C, E
+from test_http_cases import BAD_BODY, C
 
 K = 1024
 SIZES = [0, 1, 5, 2000, 16 * K - 200, 16 * K, 64 * K - 1, 64 * K, 64 * K + 1,
