@@ -8,6 +8,7 @@
 #include "clusterctl/report.h"
 #include "clusterctl/view.h"
 #include "common/base/io.h"
+#include "common/registry/sites.h"
 
 struct set_opts {
 	bool reset;
@@ -36,6 +37,8 @@ static int run_set(struct context *, const void *, int, char **, struct err *);
 static int run_get(struct context *, const void *, int, char **, struct err *);
 static int join_words(int argc, char **argv, char text[OPTION_TEXT_MAX],
     struct err *);
+static void remark_on_site(struct registry *, const char *key,
+    const char *value);
 static void show(const struct option *, const struct settings *);
 
 const struct command cmd_set = {
@@ -88,6 +91,7 @@ run_set(struct context *cx, const void *opts, int argc, char **argv,
 	if (join_words(argc - 1, argv + 1, text, e) == -1 ||
 	    settings_set(r, argv[0], text, e) == -1)
 		return -1;
+	remark_on_site(r, argv[0], text);
 	return report_done(cx, "%s is %.400s.", argv[0], text);
 }
 
@@ -107,6 +111,28 @@ join_words(int argc, char **argv, char text[OPTION_TEXT_MAX], struct err *e)
 		used += (size_t)n;
 	}
 	return 0;
+}
+
+/* A site may be named before it is added: that is no error, but seldom
+ * meant. */
+static void
+remark_on_site(struct registry *r, const char *key, const char *value)
+{
+	const struct option *row;
+	struct site site;
+	struct err e;
+
+	if ((row = option_find(&settings_table, key, &e)) == NULL ||
+	    strcmp(row->unit, "site") != 0 || strcmp(value, row->fallback) == 0)
+		return;
+	if (sites_get(r, value, &site, &e) == -1) {
+		output_note("%s does nothing so far: %s", key, e.text);
+		return;
+	}
+	if (strcmp(site.name, value) != 0)
+		output_note("%s is another name of site %s; %s wants that one",
+		    value, site.name, key);
+	site_fini(&site);
 }
 
 static int

@@ -213,6 +213,20 @@ def test_settings(master):
     assert t.status() == 0 and t.text == "proxy.workers is 4.\n"
 
 
+@pytest.mark.parametrize("key", ["proxy.default_site",
+                                 "proxy.https.default_cert"])
+def test_a_setting_that_names_no_site_is_remarked(master, key):
+    ctl = master.ctl
+    ctl("site", "add", "fallback.example", "--alias", "www.fallback.example")
+    assert f"{key} does nothing so far: no such site 'nobody.example'" in ctl(
+        "set", key, "nobody.example").stderr
+    assert "is another name of site fallback.example" in ctl(
+        "set", key, "www.fallback.example").stderr
+    for value in ("fallback.example", "none"):
+        assert ctl("set", key, value).stderr == ""
+    ctl("site", "del", "fallback.example")
+
+
 def test_static_without_a_home_is_remarked(master, tmp_path):
     ctl = master.ctl
     remark = "static.example has no home yet, so --static on does nothing"
