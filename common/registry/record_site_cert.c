@@ -8,10 +8,15 @@
 #include <sodium.h>
 
 #include "common/base/json.h"
+#include "common/registry/roster.h"
 
 #define HASH_HEX (2 * SITE_CERT_HASH)
-/* A site's name and aliases with a space each. */
+/* A site's name and aliases with a space each; with all names of a certificate
+ * there is still room in a line. */
 #define HOSTS_MAX ((SITE_ALIASES_MAX + 1) * (HOST_MAX_LEN + 1))
+
+_Static_assert(HOSTS_MAX + SITE_CERT_NAMES_MAX + 4096 < ROSTER_LINE_MAX,
+    "a line of a roster holds a certificate");
 
 static int get_hash(json_t *, const char *field, uint8_t hash[SITE_CERT_HASH],
     bool *there, struct err *);
@@ -101,7 +106,9 @@ get_texts(json_t *o, struct site_cert *c, struct err *e)
 		e) == -1 ||
 	    json_get_string(o, "names", SITE_CERT_NAMES_MAX, &names, e) == -1 ||
 	    json_opt_string(o, "hosts", HOSTS_MAX, "", &hosts, e) == -1 ||
-	    site_cert_check_names(names, e) == -1)
+	    site_cert_check_names(names, SITE_CERT_NAMES_MAX, e) == -1 ||
+	    (*hosts != '\0' &&
+		site_cert_check_names(hosts, HOSTS_MAX, e) == -1))
 		return -1;
 	snprintf(c->issuer, sizeof(c->issuer), "%s", issuer);
 	if ((c->names = strdup(names)) == NULL ||

@@ -88,7 +88,7 @@ site_certs_set(struct registry *r, const struct site_cert *c, struct err *e)
 	if (registry_begin(r, e, "set the %s certificate of site %s",
 		kind_names[c->kind], c->site) == -1)
 		return -1;
-	rv = site_cert_check_names(c->names, e);
+	rv = site_cert_check_names(c->names, SITE_CERT_NAMES_MAX, e);
 	if (rv == 0)
 		rv = find_site(r, c->site, e);
 	if (rv == 0)
@@ -146,16 +146,16 @@ covers(const char *name, size_t name_len, const char *host, size_t len)
 }
 
 int
-site_cert_check_names(const char *names, struct err *e)
+site_cert_check_names(const char *names, size_t max, struct err *e)
 {
 	char host[HOST_MAX_LEN + 1];
 	size_t n;
 
-	if (*names == '\0' || strlen(names) > SITE_CERT_NAMES_MAX)
+	if (*names == '\0' || strlen(names) > max)
 		return err_set(e, ERR_USAGE,
-		    "a certificate has one name at least, and %d bytes of "
+		    "a certificate has one name at least, and %zu bytes of "
 		    "names at most",
-		    SITE_CERT_NAMES_MAX);
+		    max);
 	for (const char *p = names; *p != '\0'; p += n + (p[n] == ' ')) {
 		n = strcspn(p, " ");
 		snprintf(host, sizeof(host), "%.*s", (int)n, p);

@@ -11,8 +11,8 @@
 #include "common/base/name.h"
 #include "common/registry/registry.h"
 
-#define SITE_CERT_HASH	     32	   /* SHA-256 */
-#define SITE_CERT_NAMES_MAX  16384 /* bytes of all names together */
+#define SITE_CERT_HASH	     32	  /* SHA-256 */
+#define SITE_CERT_NAMES_MAX  8192 /* bytes of all names together */
 #define SITE_CERT_ISSUER_MAX 128
 
 enum site_cert_kind { SITE_CERT_RSA, SITE_CERT_ECDSA, SITE_CERT_KINDS };
@@ -52,7 +52,7 @@ int site_certs_remove(struct registry *, const char *site, enum site_cert_kind,
  * covers a.b, not x.a.b (RFC 9525, section 6.3). */
 bool site_cert_covers(const char *names, const char *host, size_t len);
 
-/* Names as above: checked one by one. */
-int site_cert_check_names(const char *names, struct err *);
+/* Names as above, at most max bytes of them: checked one by one. */
+int site_cert_check_names(const char *names, size_t max, struct err *);
 
 #endif

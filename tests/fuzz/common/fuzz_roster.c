@@ -47,6 +47,14 @@ see_site(const struct site *s, void *arg)
 }
 
 static int
+see_site_cert(const struct site_cert *c, void *arg)
+{
+	(void)arg;
+	return c->site[0] == '\0' || c->names[0] == '\0' ||
+	    site_cert_covers(c->names, c->hosts, strcspn(c->hosts, " "));
+}
+
+static int
 see_operator(const struct operator_row *op, void *arg)
 {
 	(void)arg;
@@ -96,6 +104,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	roster_each_node(r, see_node, NULL, &e);
 	roster_each_role(r, see_role, NULL, &e);
 	roster_each_site(r, see_site, NULL, &e);
+	roster_each_site_cert(r, see_site_cert, NULL, &e);
 	roster_each_operator(r, see_operator, NULL, &e);
 	roster_each_revoked(r, see_revoked, NULL, &e);
 	roster_settings(r, &settings, &e);

@@ -29,7 +29,7 @@ check_taken(const struct cert_checked *c)
 
 	CHECK(c->kind < CERT_IMAGE_KINDS && c->n_chain > 0);
 	CHECK(c->chain_size > 0 && c->not_after_s > NOW_S);
-	CHECK(site_cert_check_names(c->names, &e) == 0);
+	CHECK(site_cert_check_names(c->names, SITE_CERT_NAMES_MAX, &e) == 0);
 	CHECK(pkcs8_public_hash(c->key, c->key_size, hash));
 	CHECK(memcmp(hash, c->spki, sizeof(hash)) == 0);
 }
