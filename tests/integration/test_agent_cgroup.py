@@ -11,7 +11,8 @@ from agent_client import answers, call, first_output, gone, start
 from muster import wait_for
 
 # Leaves its group and its session, loses its parent, and is deaf.
-ESCAPEE = "setsid sh -c '(trap \"\" TERM; echo $$; sleep 311) & " \
+ESCAPEE = "setsid sh -c '(trap \"\" TERM; " \
+          "exec sh -c \"echo \\$\\$; exec sleep 311\") & " \
           "sleep 0.1' & sleep 0.2; "
 
 

@@ -43,6 +43,8 @@ def test_ten_thousand_half_open(cluster3):
     """They push each other out; a client in time gets in; memory and
     descriptors stay bounded."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 11000:
+        pytest.skip(f"no more than {hard} descriptors may be had")
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 12000), hard))
     agent, before = cluster3["w1"], cluster3["w1"].rss_kb()
     held = []
