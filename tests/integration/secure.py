@@ -9,11 +9,13 @@ plain socket that was reset.
 import atexit
 import functools
 import http.client
+import select
 import shutil
 import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import muster
@@ -120,11 +122,54 @@ def issued(*names, kind="ecdsa"):
 
 
 class TlsSocket(ssl.SSLSocket):
-    def recv(self, *args):
+    """One that two threads may use, one for each direction: OpenSSL is in one
+    call at a time, and none of them waits in it."""
+
+    def begin(self):
+        """After the handshake."""
+        self.lock = threading.Lock()
+        self.patience = self.gettimeout()
+        socket.socket.setblocking(self, False)
+
+    def settimeout(self, timeout):
+        self.patience = timeout
+
+    def setblocking(self, flag):
+        self.patience = None if flag else 0
+
+    def _try(self, call, *args):
+        while True:
+            try:
+                with self.lock:
+                    return call(*args)
+            except ssl.SSLWantReadError:
+                self._wait(select.POLLIN)
+            except ssl.SSLWantWriteError:
+                self._wait(select.POLLOUT)
+
+    def _wait(self, what):
+        if self.patience == 0:
+            raise BlockingIOError
+        poll = select.poll()
+        poll.register(self.fileno(), what)
+        if not poll.poll(self.patience and self.patience * 1000):
+            raise TimeoutError("timed out")
+
+    def recv(self, size=1024, flags=0):
         try:
-            return super().recv(*args)
+            return self._try(super().recv, size, flags)
         except ssl.SSLEOFError as e:  # no close_notify
             raise ConnectionResetError(str(e)) from e
+
+    def recv_into(self, buffer, size=None, flags=0):
+        data = self.recv(size or len(buffer), flags)
+        buffer[:len(data)] = data
+        return len(data)
+
+    def sendall(self, data, flags=0):
+        view = memoryview(data).cast("B")
+        while view:
+            view = view[self._try(super().send, view, flags):]
 
     def shutdown(self, how):
         """As a client that says nothing more and still reads."""
@@ -132,8 +177,10 @@ class TlsSocket(ssl.SSLSocket):
 
 
 def wrap(sock, context, name="a", session=None):
-    return context.wrap_socket(sock, server_hostname=name, session=session,
-                               suppress_ragged_eofs=False)
+    s = context.wrap_socket(sock, server_hostname=name, session=session,
+                            suppress_ragged_eofs=False)
+    s.begin()
+    return s
 
 
 def connection(context, name="a"):

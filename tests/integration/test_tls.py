@@ -14,7 +14,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import threading
 import time
 import urllib.request
 
@@ -381,11 +380,7 @@ def test_big_bodies_both_ways(proxy):
             for _ in range(2):
                 request = (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "
                            b"%d\r\n\r\n" % len(body)) + body
-                sender = threading.Thread(target=s.sendall, args=(request,))
-                sender.start()
-                head, rest = px.read_head(s)
-                assert px.read_body(s, head, rest)[0] == body
-                sender.join()
+                assert ask(s, request)[1] == body
 
 
 def test_a_slow_reader_gets_every_byte(proxy):
@@ -615,36 +610,41 @@ def test_failures_leave_few_lines_in_the_log(proxy):
     assert log().count(" tls: ") - n <= 45
 
 
-def test_handshakes_leave_others_their_turn(proxy):
-    """A hundred full handshakes at once: requests in between are answered
-    before the last of them is through."""
-    flights = []
-    for _ in range(100):
-        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        context = proxy.ca.context(V12, "ECDHE-RSA-AES128-GCM-SHA256")
-        client = context.wrap_bio(incoming, outgoing, server_hostname="a")
-        with contextlib.suppress(ssl.SSLWantReadError):
-            client.do_handshake()
-        flights.append(outgoing.read())
-    with proxy.connect() as established:
+def behind_an_answer(proxy, flights):
+    """A request comes together with many handshakes: how many of those are
+    not through yet when it is answered."""
+    with contextlib.ExitStack() as stack:
+        established = stack.enter_context(proxy.connect())
         ask(established)
-        crowd = [proxy.plain() for _ in flights]
-        os.kill(worker(proxy)["pid"], signal.SIGSTOP)
+        crowd = [stack.enter_context(proxy.plain()) for _ in flights]
+        pid = worker(proxy)["pid"]
+        os.kill(pid, signal.SIGSTOP)
         try:  # all of it is there when it wakes
             for s, flight in zip(crowd, flights):
                 s.sendall(flight)
             established.sendall(GET)
         finally:
-            os.kill(worker(proxy)["pid"], signal.SIGCONT)
+            os.kill(pid, signal.SIGCONT)
         px.read_head(established)
-        for s in crowd:
-            s.setblocking(False)
         waiting = 0
         for s in crowd:
+            s.setblocking(False)
             try:
                 s.recv(1, socket.MSG_PEEK)
             except BlockingIOError:
                 waiting += 1
-        for s in crowd:
-            s.close()
-    assert waiting > 0
+        return waiting
+
+
+def test_handshakes_leave_others_their_turn(proxy):
+    flights = []
+    context = proxy.ca.context(V12, "ECDHE-RSA-AES128-GCM-SHA256")
+    for _ in range(200):
+        outgoing = ssl.MemoryBIO()
+        client = context.wrap_bio(ssl.MemoryBIO(), outgoing,
+                                  server_hostname="a")
+        with contextlib.suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        flights.append(outgoing.read())
+    # We may be the ones who come late, on a busy machine.
+    assert any(behind_an_answer(proxy, flights) for _ in range(10))
