@@ -265,7 +265,8 @@ client_part(struct client *c)
 void
 client_next(struct client *c, enum client_next next, uint32_t used)
 {
-	bool more = c->s.readable || (c->in != NULL && buf_len(c->in) > used);
+	bool more = c->s.readable || c->unread ||
+	    (c->in != NULL && buf_len(c->in) > used);
 
 	c->x = NULL;
 	if (next == CLIENT_ABORT) {
@@ -274,8 +275,9 @@ client_next(struct client *c, enum client_next next, uint32_t used)
 		return;
 	}
 	if (next == CLIENT_CLOSE) {
-		/* Unread bytes would turn our FIN into a reset, and that may
-		 * destroy the response on its way. */
+		/* Unread bytes, also those that come later, would turn our
+		 * FIN into a reset, and that may destroy the response on its
+		 * way. */
 		if ((more || !sock_last_word(&c->s)) && !c->s.closed)
 			client_part(c);
 		else
