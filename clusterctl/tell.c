@@ -5,6 +5,7 @@
 
 #include "clusterctl/ask.h"
 #include "clusterctl/output.h"
+#include "clusterctl/progress.h"
 #include "clusterctl/xalloc.h"
 #include "common/registry/registry.h"
 
@@ -51,7 +52,7 @@ ask_all(struct context *cx, int64_t revision, struct telling *t)
 	struct ask ask = {
 		.request = json_pack("{s:s,s:I}", "verb", "sync", "revision",
 		    (json_int_t)revision),
-		.show_progress = true,
+		.show_progress = progress_possible(),
 		.answer = answered,
 		.arg = t,
 	};

@@ -101,6 +101,14 @@ lines_of_version_1(void **state)
 	}
 }
 
+/* 108 bytes; and no end within 107. */
+static const char too_long[] =
+    "PROXY UNKNOWN fffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
+    "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n";
+static const char without_end[] =
+    "PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
+    "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 6553599";
+
 static const char *const bad_lines[] = {
 	REQUEST,
 	"proxy TCP4 1.2.3.4 5.6.7.8 1 80\r\n",
@@ -156,11 +164,8 @@ static const char *const bad_lines[] = {
 	"PROXY UNKNOWN a\rb\r\n",
 	"PROXY UNKNOWN\r\r\n",
 	"PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\r\n",
-	/* 108 bytes; and none for an end within 107. */
-	"PROXY UNKNOWN fffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
-	"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n",
-	"PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
-	"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 6553599",
+	too_long,
+	without_end,
 };
 
 static void
