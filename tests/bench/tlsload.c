@@ -106,7 +106,7 @@ parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "n:", longs, NULL)) != -1)
 		switch (c) {
 		case 'n':
-			opt.n = atol(optarg);
+			opt.n = strtol(optarg, NULL, 10);
 			break;
 		case 'R':
 			opt.resume = true;
