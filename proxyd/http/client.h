@@ -48,7 +48,7 @@ struct client {
 	uint32_t n_requests;
 	uint32_t lingered; /* bytes dropped */
 	uint8_t state;	   /* enum client_state */
-	bool unread;	   /* it has not said all of what was refused */
+	bool unread;	   /* it has not said all of its request */
 	bool speaks_tls;   /* to us */
 	bool secure;	   /* to us, or to whoever passes it on */
 	bool waits;	   /* for leave to send: limit.h */

@@ -134,6 +134,9 @@ void exchange_route(struct exchange *);
 void exchange_to_node(struct exchange *);
 /* The field line that its site wants in every answer by https; or "". */
 const char *exchange_hsts(const struct exchange *);
+/* Whether the client has said all of this request, and it is known where it
+ * ends. */
+bool exchange_was_read(const struct exchange *);
 /* Answers by ourselves, with the status of `why`. */
 void exchange_reply(struct exchange *, enum why);
 void exchange_reply_run(struct exchange *);

@@ -34,6 +34,7 @@ exchange_finish(struct exchange *x, enum client_next next)
 	struct access_log_entry entry;
 	uint32_t used;
 
+	c->unread = !exchange_was_read(x);
 	if (x->state == X_QUEUED)
 		exchange_leave_queue(x);
 	exchange_release(x, BALANCE_NEUTRAL, x->why, false);

@@ -215,10 +215,8 @@ take_id(struct exchange *x)
 
 /* --- our own answers */
 
-/* Whether the client has said all of this request, and it is known where it
- * ends. */
-static bool
-was_read(const struct exchange *x)
+bool
+exchange_was_read(const struct exchange *x)
 {
 	return x->req.head_len > 0 &&
 	    (x->body_held || x->req.body.kind == FRAMING_NONE ||
@@ -233,7 +231,7 @@ static bool
 can_go_on(const struct exchange *x, int status)
 {
 	/* Behind a refused upgrade may come what is no HTTP. */
-	return was_read(x) && x->req.keep_alive && !x->e->draining &&
+	return exchange_was_read(x) && x->req.keep_alive && !x->e->draining &&
 	    x->req.upgrade == UPGRADE_NONE &&
 	    (status < 400 || status == 421 || status == 429 || status >= 502) &&
 	    (x->req.minor >= 1 || x->snap->head->settings.keepalive_http10);
@@ -322,7 +320,6 @@ exchange_reply(struct exchange *x, enum why why)
 	r.head = x->req.method == METHOD_HEAD;
 	r.keep_alive = x->keep_alive = can_go_on(x, r.status);
 	r.keep_alive_10 = x->req.minor == 0;
-	x->client->unread = !was_read(x);
 	extra_fields(x, why, extra);
 	exchange_release(x, BALANCE_NEUTRAL, why, false);
 	x->why = why;
