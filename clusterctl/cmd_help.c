@@ -9,6 +9,8 @@
 #include "common/base/io.h"
 #include "common/net/proto.h"
 
+#define HELP_WIDTH 80
+
 static const char *const sections[N_SECTIONS] = {
 	[SECTION_RUN] = "Give orders",
 	[SECTION_NODES] = "Nodes and roles",
@@ -22,6 +24,8 @@ static int run_version(struct context *, const void *, int, char **,
     struct err *);
 static void help_all(void);
 static bool help_family(const char *family);
+static void print_filled(const char *text);
+static size_t print_word(const char *word, size_t len, size_t used);
 static void help_command(const struct command *);
 
 const struct command cmd_help = {
@@ -133,6 +137,48 @@ help_family(const char *family)
 	return any;
 }
 
+/* Paragraphs, whose lines are filled anew; those that are indented stay. */
+static void
+print_filled(const char *text)
+{
+	size_t used = 0, len;
+	const char *end;
+
+	putchar('\n');
+	for (const char *p = text; *p != '\0'; p = end + (*end != '\0')) {
+		end = p + strcspn(p, "\n");
+		if (p == end || *p == ' ') {
+			printf("%s%.*s\n", used > 0 ? "\n" : "",
+			    (int)(end - p), p);
+			used = 0;
+			continue;
+		}
+		for (; p < end; p += len + strspn(p + len, " ")) {
+			len = strcspn(p, " \n");
+			used = print_word(p, len, used);
+		}
+	}
+	if (used > 0)
+		putchar('\n');
+}
+
+/* Behind `used` columns; returns how many there are then.  Two spaces follow
+ * a sentence. */
+static size_t
+print_word(const char *word, size_t len, size_t used)
+{
+	size_t gap = used == 0 ? 0 : word[-1] == ' ' && word[-2] == ' ' ? 2 : 1;
+
+	if (used > 0 && word[-1] == '\n' && word[-2] == '.')
+		gap = 2;
+	if (used + gap + len > HELP_WIDTH) {
+		putchar('\n');
+		used = gap = 0;
+	}
+	printf("%*s%.*s", (int)gap, "", (int)len, word);
+	return used + gap + len;
+}
+
 static void
 help_command(const struct command *c)
 {
@@ -141,7 +187,7 @@ help_command(const struct command *c)
 	printf("clusterctl %s: %s\n\nusage: clusterctl %s%s%s\n", c->name,
 	    c->summary, c->name, *c->usage != '\0' ? " " : "", c->usage);
 	if (c->about != NULL)
-		printf("\n%s", c->about);
+		print_filled(c->about);
 	for (size_t i = 0; (set = command_set(c, i)) != NULL; i++) {
 		printf("\n%s%s%s\n", output_colour(COLOUR_BOLD), set->title,
 		    output_colour(COLOUR_NONE));

@@ -1,5 +1,6 @@
 """The completion scripts, run by the shells they are for."""
 
+import re
 import shutil
 import subprocess
 
@@ -72,6 +73,14 @@ def test_every_command_and_option_is_there(master):
     assert len(commands) > 40
     for c in commands:
         assert f"\t'{c}')" in script, c
+
+
+def test_what_commands_say_of_themselves_fits_a_terminal(master):
+    for name in re.findall(r"^  (\S+(?: \S+)?)  ", master.ctl("help").stdout,
+                           re.M):
+        text = master.ctl("help", *name.split()).stdout
+        about = text.split("\n\n", 2)[2].partition("\nEverywhere\n")[0]
+        assert all(len(line) <= 80 for line in about.split("\n")), about
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
