@@ -22,6 +22,7 @@ import muster
 import proxy as px
 
 TLS_PORT = 8443
+OP_IGNORE_UNEXPECTED_EOF = 1 << 7  # OpenSSL's; Python sets it, without a name
 NEW_KEY = {
     "ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
     "rsa": ["-newkey", "rsa:2048"],
@@ -98,6 +99,7 @@ class Authority:
         c = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         c.load_verify_locations(self.cert)
         c.sslsocket_class = TlsSocket
+        c.options &= ~OP_IGNORE_UNEXPECTED_EOF
         if version:
             c.minimum_version = c.maximum_version = version
         if ciphers:
@@ -119,6 +121,11 @@ def authority():
 def issued(*names, kind="ecdsa"):
     """(certificate, key) of that authority, the same for all who ask."""
     return authority().issue(*names, kind=kind)
+
+
+def says_no_close_notify(e):
+    return (isinstance(e, ssl.SSLEOFError)
+            or e.reason == "UNEXPECTED_EOF_WHILE_READING")
 
 
 class TlsSocket(ssl.SSLSocket):
@@ -158,7 +165,9 @@ class TlsSocket(ssl.SSLSocket):
     def recv(self, size=1024, flags=0):
         try:
             return self._try(super().recv, size, flags)
-        except ssl.SSLEOFError as e:  # no close_notify
+        except ssl.SSLError as e:
+            if not says_no_close_notify(e):
+                raise
             raise ConnectionResetError(str(e)) from e
 
     def recv_into(self, buffer, size=None, flags=0):
