@@ -148,8 +148,8 @@ print_filled(const char *text)
 	for (const char *p = text; *p != '\0'; p = end + (*end != '\0')) {
 		end = p + strcspn(p, "\n");
 		if (p == end || *p == ' ') {
-			printf("%s%.*s\n", used > 0 ? "\n" : "",
-			    (int)(end - p), p);
+			printf("%s%.*s\n", used > 0 ? "\n" : "", (int)(end - p),
+			    p);
 			used = 0;
 			continue;
 		}
