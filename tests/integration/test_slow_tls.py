@@ -54,7 +54,7 @@ def test_the_node_is_free_while_a_client_still_reads(proxy, kind):
     s = slow(proxy, GET % (b"/%s/%d" % (kind.encode(), LONG), CLOSE))
     muster.wait_for(lambda: worker(proxy)["delivering"] == 1,
                     what="all of the response")
-    assert worker(proxy)["spool_bytes"] > MB
+    muster.wait_for(lambda: worker(proxy)["spool_bytes"] > MB)
     assert proxy.nodes()["n1"]["active"] == 0
     with s:
         got, how = hurry(s)
