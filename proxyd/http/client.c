@@ -278,10 +278,12 @@ client_next(struct client *c, enum client_next next, uint32_t used)
 		/* Unread bytes, also those that come later, would turn our
 		 * FIN into a reset, and that may destroy the response on its
 		 * way. */
-		if ((more || !sock_last_word(&c->s)) && !c->s.closed)
+		if (more || !sock_last_word(&c->s)) {
 			client_part(c);
-		else
+			linger(c);
+		} else {
 			client_close(c);
+		}
 		return;
 	}
 	if (c->in != NULL) {
@@ -321,11 +323,13 @@ linger(struct client *c)
 
 		if (n == SOCK_AGAIN)
 			return;
+		if (n == SOCK_ERROR)
+			client_close(c);
 		if (n <= 0)
 			break;
 		c->lingered += (uint32_t)n;
 	}
-	if (c->s.closed || c->lingered >= LINGER_BYTES)
+	if ((c->s.closed && !c->s.shutting) || c->lingered >= LINGER_BYTES)
 		client_close(c);
 }
 
@@ -370,7 +374,7 @@ client_sweep(struct client *c)
 		tunnel_sweep(c->tunnel);
 		break;
 	case CLIENT_LINGER:
-		if (age >= s->linger_ms)
+		if (age >= (c->s.shutting ? s->send_ms : s->linger_ms))
 			client_close(c);
 		break;
 	default:

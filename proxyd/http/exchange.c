@@ -140,8 +140,9 @@ exchange_refuse(struct exchange *x, enum why why)
 
 	c->n_requests++;
 	engine_count(&x->e->row->requests);
-	/* Where the next request would begin is not known. */
+	/* Where it ends, and the next would begin, is not known. */
 	x->req.keep_alive = false;
+	x->req.head_len = 0;
 	x->in_used = (uint32_t)buf_len(c->in);
 	exchange_reply(x, why);
 }

@@ -3,6 +3,7 @@ is served, and nobody is waited for without end."""
 
 import json
 import resource
+import socket
 import threading
 import time
 import urllib.request
@@ -108,6 +109,34 @@ def test_an_expectation_does_not_wait_for_ever(pair):
     with ask(pair, request) as s:
         data, _ = px.read_all(s)
     assert px.statuses(data) == [504]
+
+
+@pytest.mark.parametrize("more", (1, 50000, 200000))
+def test_who_has_said_too_much_gets_the_whole_answer(pair, more):
+    """Bytes that we have not read must not make a reset of our end."""
+    body = b"x" * (4 << 20)
+    for origin in pair.origins:
+        origin.script = px.say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n"
+                               b"\r\n" % len(body) + body)
+    with ask(pair, LAST + b"x" * more) as s:
+        s.shutdown(socket.SHUT_WR)
+        muster.wait_for(lambda: n_requests(pair) == 1)
+        got, end = px.read_all(s)
+    assert (got.partition(b"\r\n\r\n")[2] == body, end) == (True, "fin")
+
+
+@pytest.mark.parametrize("request_", [
+    b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000000\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"], ids=str)
+def test_who_still_sends_is_not_reset(pair, request_):
+    """The answer is on its way while the body comes."""
+    with ask(pair, request_) as s:
+        head, rest = px.read_head(s)
+        assert px.statuses(head)[0] in (400, 413)
+        for _ in range(20):
+            s.sendall(b"x" * 1000)
+        s.shutdown(socket.SHUT_WR)
+        assert px.read_all(s)[1] == "fin"
 
 
 @pytest.mark.parametrize("answer", [
