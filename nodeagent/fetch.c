@@ -214,8 +214,8 @@ go_on(struct fetch *f)
 		ask(f);
 	} else if (f->n_lacking > 0) {
 		err_set(&e, ERR_NO_TARGET,
-		    "the master lacks %zu file(s) of certificates (there: "
-		    "clusterctl certs)",
+		    "the master lacks %zu file(s) of certificates, or cannot "
+		    "read them (there: clusterctl certs, and the agent's log)",
 		    f->n_lacking);
 		end(f, &e);
 	} else

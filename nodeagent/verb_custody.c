@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "common/custody/custody.h"
 #include "common/enroll/issue.h"
 #include "nodeagent/agent.h"
@@ -89,7 +90,8 @@ give_all(struct session *s, const struct custody *custody, json_t *files,
 	return 0;
 }
 
-/* -1 for one that is not here; a name that is none is a mistake. */
+/* -1 for one that is not here, or damaged: the others do not wait until that
+ * is mended.  A name that is none is a mistake. */
 static int
 give(struct session *s, const struct custody *custody, const char *name,
     int64_t *size, struct err *e)
@@ -101,8 +103,11 @@ give(struct session *s, const struct custody *custody, const char *name,
 	if (!custody_parse(name, &kind, hash))
 		return err_set(e, ERR_USAGE, "no file of custody is called so");
 	*size = -1;
-	if (custody_read(custody, kind, hash, &b, e) == -1)
-		return e->code == ERR_NO_TARGET ? 0 : -1;
+	if (custody_read(custody, kind, hash, &b, e) == -1) {
+		if (e->code != ERR_NO_TARGET)
+			log_warn("keys of certificates: %s", e->text);
+		return 0;
+	}
 	*size = (int64_t)b.size;
 	for (size_t at = 0; at < b.size; at += CHUNK)
 		session_send(s, REC_FILE, b.at + at,

@@ -310,6 +310,29 @@ def test_keys_reach_another_proxy_machine(pair, ca):
     wait_for(lambda: custody(p1) == set(), what="the key to go")
 
 
+def test_a_damaged_file_keeps_no_other_back(pair, ca):
+    master, p1 = pair.master, pair["p1"]
+    p1.expect_log("the master lacks 1 file")
+    p1.proxyd.expect_log("is left out")
+    master.expect_log("keys of certificates: .* it is damaged")
+    pair.ctl("site", "add", "b.example")
+    p1.stop()
+    names = ("a.example", "b.example")
+    both = [ca.issue(n) for n in names]
+    for n, cert in zip(names, both):
+        give(pair.ctl, n, cert)
+    key = master.state / "tls" / f"{both[0].spki}.key"
+    whole = key.read_bytes()
+    key.write_bytes(whole[:-3] + b"xyz")
+    p1.start()
+    wait_for(lambda: custody(p1) == custody(master) - {key.name},
+             what="all the others")
+    await_served(p1.address, "b.example", both[1])
+    key.write_bytes(whole)
+    p1.restart()  # which does not wait for its next try
+    await_served(p1.address, "a.example", both[0])
+
+
 def test_nobody_else_gets_a_key(pair, ca):
     w1 = pair.add_worker("w1", role="storage")
     made = ca.issue("a.example")
