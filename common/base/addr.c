@@ -91,7 +91,7 @@ addr_format(const struct addr *a, char buf[ADDR_TEXT_MAX])
 }
 
 void
-addr_format_ip(const struct addr *a, char buf[ADDR_TEXT_MAX])
+addr_format_ip(const struct addr *a, char buf[ADDR_IP_MAX])
 {
 	*put_ip(buf, a) = '\0';
 }

@@ -16,6 +16,7 @@
 #include "common/base/err.h"
 
 #define ADDR_TEXT_MAX  64
+#define ADDR_IP_MAX    48		   /* an address alone */
 #define ADDR_UNIX_MAX  108		   /* a socket's path, with its NUL */
 #define ADDR_PLACE_MAX (ADDR_UNIX_MAX + 5) /* of an IP, or unix:/PATH */
 
@@ -46,7 +47,7 @@ void addr_set_port(struct addr *, uint16_t port);
 
 /* With the port; without it for addr_format_ip (no brackets then). */
 void addr_format(const struct addr *, char buf[ADDR_TEXT_MAX]);
-void addr_format_ip(const struct addr *, char buf[ADDR_TEXT_MAX]);
+void addr_format_ip(const struct addr *, char buf[ADDR_IP_MAX]);
 
 /* The path in "unix:/PATH", in the text; NULL: it is an address of another
  * kind. */

@@ -56,7 +56,7 @@ struct client {
 	uint32_t counted_row;
 	TAILQ_ENTRY(client) waiting;
 	struct addr peer;
-	char ip[ADDR_TEXT_MAX];
+	char ip[ADDR_IP_MAX];
 };
 
 /* Takes an accepted socket. */

@@ -26,8 +26,10 @@ enum node_state { NODE_CONNECTING, NODE_BUSY, NODE_IDLE, NODE_DEAD };
 struct node_conn {
 	struct sock s;
 	struct engine *e;
-	struct node_conn *next;	       /* among the dead or free */
-	LIST_ENTRY(node_conn) in_pool; /* or with its client */
+	union {
+		struct node_conn *next;	       /* among the dead */
+		LIST_ENTRY(node_conn) in_pool; /* or with its client */
+	};
 	TAILQ_ENTRY(node_conn) in_idle;
 	struct client *client; /* NULL: idle */
 	struct buf *in;	       /* a response head as far as it came */

@@ -26,7 +26,6 @@ enum half_state {
 struct half {
 	struct buf *held; /* to be written; NULL: nothing */
 	uint64_t bytes, counted;
-	uint64_t may_read; /* so many more for now; UINT64_MAX: any */
 	uint8_t state;
 };
 
@@ -51,7 +50,8 @@ enum half_result {
 };
 
 static enum half_result half_run(struct engine *, struct half *,
-    const struct half *other, struct sock *src, struct sock *dst);
+    const struct half *other, struct sock *src, struct sock *dst,
+    uint64_t *may_read);
 static void hold_places(struct tunnel *, const struct exchange *);
 static void count(struct tunnel *);
 static void end(struct tunnel *, enum why, bool whole);
@@ -94,7 +94,6 @@ tunnel_open(struct exchange *x, const char *head, size_t size)
 	t->node = x->node;
 	x->status = 101;
 	t->entry = exchange_log_entry(x);
-	t->up.may_read = UINT64_MAX;
 	t->limited = x->limited;
 	x->limited = (struct limited){ 0 };
 	hold_places(t, x);
@@ -162,17 +161,18 @@ tunnel_run(struct tunnel *t)
 	struct engine *e = t->client->e;
 	struct sock *client = &t->client->s, *node = &t->node->s;
 	uint64_t before = progress(&t->up) + progress(&t->down);
+	uint64_t may_send, any = UINT64_MAX;
 	enum half_result down, up;
 	struct leave leave;
 	enum why why;
 
 	limit_ask(t->client, &t->limited, t->site, &leave);
-	t->down.may_read = leave.bytes;
-	down = half_run(e, &t->down, &t->up, node, client);
-	limit_back(t->client, &t->limited, &leave, t->down.may_read);
-	up = half_run(e, &t->up, &t->down, client, node);
+	may_send = leave.bytes;
+	down = half_run(e, &t->down, &t->up, node, client, &may_send);
+	limit_back(t->client, &t->limited, &leave, may_send);
+	up = half_run(e, &t->up, &t->down, client, node, &any);
 	why = why_broken(down, up);
-	if (t->down.may_read == 0 && node->readable)
+	if (may_send == 0 && node->readable)
 		limit_wait(t->client, &t->limited, &leave);
 	if (progress(&t->up) + progress(&t->down) != before)
 		t->moved_ms = e->now_ms;
@@ -207,7 +207,8 @@ half_flush(struct half *h, struct sock *dst)
 
 /* Reads into the buffer that is held, empty. */
 static enum half_result
-half_fill(struct engine *e, struct half *h, struct sock *src)
+half_fill(struct engine *e, struct half *h, struct sock *src,
+    uint64_t *may_read)
 {
 	ssize_t n;
 
@@ -215,7 +216,7 @@ half_fill(struct engine *e, struct half *h, struct sock *src)
 	    (h->held = buf_take(&e->bufs, BUF_MEDIUM)) == NULL)
 		return HALF_NO_MEMORY;
 	n = sock_recv(src, h->held->data,
-	    h->held->room < h->may_read ? h->held->room : (size_t)h->may_read);
+	    h->held->room < *may_read ? h->held->room : (size_t)*may_read);
 	if (n == SOCK_ERROR)
 		return HALF_SRC_BROKEN;
 	if (n == SOCK_EOF)
@@ -223,14 +224,15 @@ half_fill(struct engine *e, struct half *h, struct sock *src)
 	h->held->start = 0;
 	h->held->end = n > 0 ? (uint32_t)n : 0;
 	h->bytes += h->held->end;
-	if (h->may_read != UINT64_MAX)
-		h->may_read -= h->held->end;
+	if (*may_read != UINT64_MAX)
+		*may_read -= h->held->end;
 	return HALF_WAITS;
 }
 
+/* may_read: bytes, for now; UINT64_MAX: any.  What was read is taken off. */
 static enum half_result
 half_run(struct engine *e, struct half *h, const struct half *other,
-    struct sock *src, struct sock *dst)
+    struct sock *src, struct sock *dst, uint64_t *may_read)
 {
 	uint64_t start = h->bytes;
 
@@ -245,13 +247,13 @@ half_run(struct engine *e, struct half *h, const struct half *other,
 			if (other->state != HALF_DONE)
 				sock_shut(dst);
 			h->state = HALF_DONE;
-		} else if (!src->readable || h->may_read == 0) {
+		} else if (!src->readable || *may_read == 0) {
 			break;
 		} else if (h->bytes - start > TURN_MAX) {
 			sock_again(src);
 			break;
 		} else {
-			enum half_result r = half_fill(e, h, src);
+			enum half_result r = half_fill(e, h, src, may_read);
 
 			if (r != HALF_WAITS)
 				return r;
