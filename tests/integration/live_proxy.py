@@ -21,6 +21,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 import muster
 from proxy import OK, RawOrigin, connect, read_all  # noqa: F401
 
@@ -400,6 +402,13 @@ class LiveProxy:
         for origin in self.raw:
             origin.stop()
         return wrong
+
+
+def close_all(*proxies):
+    """Fails with what their logs say that no test has announced."""
+    wrong = [w for p in proxies for w in p.close()]
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
 
 
 class Adopted:

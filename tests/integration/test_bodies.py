@@ -10,7 +10,7 @@ import pytest
 
 import muster
 import proxy as px
-from live_proxy import LiveProxy, RawOrigin
+from live_proxy import LiveProxy, RawOrigin, close_all
 from test_http_cases import BAD_BODY, C
 
 K = 1024
@@ -59,9 +59,7 @@ def make(tmp_path):
             **(settings or {})}, **options))
         return made[-1]
     yield start
-    wrong = [w for p in made for w in p.close()]
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(*made)
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +70,7 @@ def shared(tmp_path_factory):
     p.ctl("site", "set", "b", "--max-body", "200K")
     p.await_revision()
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import muster
 import proxy as px
 import webservers
 from compressed import Answer, Chunks, Decoder, some_text
-from live_proxy import LiveProxy, RawOrigin
+from live_proxy import LiveProxy, RawOrigin, close_all
 
 # Without its own suffix Apache knows its tags again.
 DEFLATE = """
@@ -126,9 +126,7 @@ def live(tmp_path):
     p.ctl("site", "set", "a", "--compress", "gzip,br")
     p.await_revision()
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 class Download:

@@ -16,7 +16,7 @@ import pytest
 import muster
 import proxy as px
 from authority import self_signed
-from live_proxy import LiveProxy
+from live_proxy import LiveProxy, close_all
 
 HTTPS = 8443
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -39,9 +39,7 @@ def whole(tmp_path_factory):
     p.ctl("set", "proxy.access_log", p.log)
     p.n_sites = 0
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import muster
 import proxy as px
 import webservers
-from live_proxy import LiveProxy
+from live_proxy import LiveProxy, close_all
 from muster import wait_for
 from proxy import field
 from secure import authority, give, issued, wrap
@@ -179,9 +179,7 @@ def front(tmp_path_factory):
                  settings={"proxy.proxy_protocol": "127.0.0.1",
                            "proxy.header_timeout": "2s"})
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 def check_front(p, address, port):

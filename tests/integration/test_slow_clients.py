@@ -8,7 +8,7 @@ import pytest
 
 import muster
 import proxy as px
-from live_proxy import LiveProxy, RawOrigin
+from live_proxy import LiveProxy, RawOrigin, close_all
 from slow import Slow, SlowCrowd
 from test_bodies import chunks, pattern, unchunked, worker
 
@@ -29,9 +29,7 @@ def make(tmp_path):
         made[-1].raw[0].script = answer
         return made[-1]
     yield start
-    wrong = [w for p in made for w in p.close()]
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(*made)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +38,7 @@ def shared(tmp_path_factory):
     p = LiveProxy(tmp_path_factory.mktemp("slow"), [RawOrigin],
                   {"proxy.workers": "1"}, role=("--maxconn", "1"))
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 @pytest.fixture

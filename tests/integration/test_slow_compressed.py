@@ -11,7 +11,7 @@ import muster
 import proxy as px
 import secure
 from compressed import Answer, Chunks, some_text
-from live_proxy import LiveProxy, RawOrigin, answers_at
+from live_proxy import LiveProxy, RawOrigin, answers_at, close_all
 from secure import TLS_PORT
 from test_bodies import worker
 from test_slow_clients import CLOSE, KINDS, MB, empty, hurry
@@ -59,9 +59,7 @@ def shared(tmp_path_factory):
     p.set({"proxy.https.listen": f"{p.address}:{TLS_PORT}"})
     muster.wait_for(lambda: answers_at(p.address, TLS_PORT), what="HTTPS")
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 @pytest.fixture

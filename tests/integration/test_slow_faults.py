@@ -10,25 +10,9 @@ import pytest
 
 import muster
 import proxy as px
-from live_proxy import LiveProxy, RawOrigin
 from test_bodies import pattern, worker
 from test_slow_clients import (KINDS, LONG, MB, answer, empty, finish,
-                               hurry, payload, quick, slow)
-
-
-@pytest.fixture
-def make(tmp_path):
-    made = []
-
-    def start(settings=None, role=("--maxconn", "1"), **options):
-        made.append(LiveProxy(tmp_path, [RawOrigin], {
-            "proxy.workers": "1", **(settings or {})}, role=role, **options))
-        made[-1].raw[0].script = answer
-        return made[-1]
-    yield start
-    wrong = [w for p in made for w in p.close()]
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+                               hurry, make, payload, quick, slow)  # noqa: F401
 
 
 def test_a_worker_that_dies_takes_its_file_along(make):

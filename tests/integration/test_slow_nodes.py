@@ -7,7 +7,7 @@ import pytest
 
 import muster
 import proxy as px
-from live_proxy import LiveProxy, RawOrigin
+from live_proxy import LiveProxy, RawOrigin, close_all
 from test_bodies import chunks, pattern, worker
 from test_slow_clients import (CLOSE, GET, LONG, empty, finish, hurry,
                                payload, quick,
@@ -26,9 +26,7 @@ def shared(tmp_path_factory):
     p = LiveProxy(tmp_path_factory.mktemp("slow"), [RawOrigin],
                   {"proxy.workers": "1"}, role=("--maxconn", "1"))
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 @pytest.fixture

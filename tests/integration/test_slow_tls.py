@@ -9,7 +9,7 @@ import pytest
 import muster
 import proxy as px
 import secure
-from live_proxy import LiveProxy, RawOrigin, answers_at
+from live_proxy import LiveProxy, RawOrigin, answers_at, close_all
 from test_bodies import pattern, post, post_chunked, worker
 from test_slow_clients import (CLOSE, GET, KINDS, LONG, MB, answer, empty,
                                hurry, payload)
@@ -24,9 +24,7 @@ def shared(tmp_path_factory):
     muster.wait_for(lambda: answers_at(p.address, secure.TLS_PORT),
                     what="HTTPS")
     yield p
-    wrong = p.close()
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
+    close_all(p)
 
 
 @pytest.fixture
