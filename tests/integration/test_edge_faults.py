@@ -30,6 +30,7 @@ class Traffic:
 
     def __init__(self, p):
         self.p = p
+        self.gone = []
         self.tunnels = el.Tunnel(p, 2)
         self.actors = [
             self.tunnels,
@@ -52,6 +53,14 @@ class Traffic:
             muster.wait_for(lambda g=goal, a=actor: a.done >= g,
                             what=f"{actor.options} to go on")
 
+    def leave(self, kind):
+        """No more of this kind; what it has noted stays."""
+        for actor in [a for a in self.actors if a.options.get("kind") == kind]:
+            actor.ending.set()
+            actor.stop()
+            self.actors.remove(actor)
+            self.gone.append(actor)
+
     def end(self):
         """(lies, honest failures), and nothing is left behind."""
         for actor in self.actors:
@@ -60,8 +69,8 @@ class Traffic:
             actor.stop()
         muster.wait_for(lambda: el.settled(self.p),
                         what="nothing to be held")
-        return ([w for a in self.actors for w in a.wrong],
-                [f for a in self.actors for f in a.failed])
+        return ([w for a in self.actors + self.gone for w in a.wrong],
+                [f for a in self.actors + self.gone for f in a.failed])
 
 
 def test_changes_and_upgrades_fail_nothing(proxy):
@@ -94,6 +103,9 @@ def test_whatever_dies_nobody_is_lied_to(proxy):
     for worker in proxy.workers():
         os.kill(worker["pid"], signal.SIGKILL)
         traffic.flows()
+    # The end of such a body is the end of its connection: when its node is cut
+    # nobody can know that there should have been more.
+    traffic.leave("close")
     for origin in proxy.raw:
         origin.drop()
         traffic.flows()

@@ -226,10 +226,16 @@ class Held:
         sock.sendall(OK)
 
     def hold(self, n, client=None):
+        """One by one: two workers that meet a new client in the same instant
+        may each let one through."""
+        seen = self.site.proxy.origin.requests
         for _ in range(n):
+            before = len(seen)
             s = self.site.proxy.connect()
             s.sendall(self.site.get(client, path=b"/hold"))
             self.socks.append(s)
+            muster.wait_for(lambda n=before: len(seen) > n,
+                            what="a request at the node")
 
     def free(self):
         self.go.set()
